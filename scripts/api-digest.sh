@@ -4,7 +4,7 @@
 #   scripts/api-digest.sh            compares; fails when a declaration came, went or changed
 #   scripts/api-digest.sh --record   writes the files anew
 #
-# Uses the modules that scripts/check.sh has built, and builds them if they aren't there.
+# Uses the modules that scripts/check.sh has built, or builds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/strict.sh

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Measures the clients for Python and Node beside others: nats-py with nats-server, aio-pika with RabbitMQ, MQTT.js with the same broker, and a bare socket of the language.
+# Measures the clients for Python and Node, and others for comparison: nats-py with nats-server, aio-pika with RabbitMQ, MQTT.js with the same broker, and a bare socket of the language.
 #
 #   scripts/bench-clients.sh                      builds the broker, and measures everything in 3 rounds; takes some minutes
 #   scripts/bench-clients.sh --sluiced FILE       with this broker, which should be optimised
-#   scripts/bench-clients.sh --no-install         without what isn't installed, rather than installing it with apt-get
+#   scripts/bench-clients.sh --no-install         leaves out software that isn't installed, rather than installing it with apt-get
 #   scripts/bench-clients.sh OPTION...            see Benchmarks/Clients/run.py: --rounds, --only, --scale, --memory
 #
-# Figures go to standard output. Clients of others come from PyPI into .build/bench-clients, RabbitMQ and MQTT.js from Debian.
+# Results go to standard output. Other projects' clients are installed from PyPI into .build/bench-clients, RabbitMQ and MQTT.js from Debian.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,7 +28,7 @@ without=()
 leave_out() { say "without $1: $2"; without+=("$1"); }
 is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# RabbitMQ's package starts it, which a policy of the moment prevents.
+# RabbitMQ's package would start the service; a temporary policy prevents that.
 install_package() {
   is_installed "$1" && return 0
   [ -n "$install" ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null || return 1

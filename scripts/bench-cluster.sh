@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Measures a cluster on this machine: three servers of the engine and three brokers, which it starts and stops, and JetStream itself on the same servers, in turns.
+# Measures a cluster on this machine: three servers of the engine and three brokers, which it starts and stops, and, in turns, JetStream itself on the same
+# servers.
 #
 #   scripts/bench-cluster.sh [--rounds N] [--seconds S] [--rows TEXT]
 #
 # Prints the medians of N rounds (default 3) of S seconds each (default 2):
 #
-#   fan-out    100 subscribers of a topic in memory, 128 B: all with the owner, all with another node, spread over the three nodes
-#   latency    one publisher and one subscriber, 2,000 records/s: with the owner; the subscriber with another node; beside the round trip of a server that
-#              copies bytes from one connection to another. All processes share a processor: otherwise each figure is one of two, by where the kernel puts
-#              them, and waking another processor takes longer than all the rest
+#   fan-out    100 subscribers of a topic in memory, 128 B: all at the owner, all at another node, spread over the three nodes
+#   latency    one publisher and one subscriber, 2,000 records/s: at the owner; with the subscriber at another node; for comparison, the round trip of a
+#              server that copies bytes from one connection to another. All processes share a processor. Otherwise each result is one of two, depending on
+#              where the kernel places them, and most of it is the time to wake another processor
 #   durable    publishing of 128 B records, acknowledged when they are stored: by one publisher and by eight, to the owners and through one node;
-#              JetStream with one message a record; and JetStream with messages of the size of the brokers' commits, as many bytes under way
-#   rest       processor time and memory of the brokers and the engine with nothing to do
+#              JetStream with one message per record; and JetStream with messages as large as the brokers' commits and as many unacknowledged bytes
+#   rest       processor time and memory of the idle brokers and the idle engine
 #
-# --rows TEXT measures only the rows that have TEXT in their names. SLUICE_BIN_DIR=FOLDER has sluiced, sluice and sluice-bench; otherwise they are built for
+# --rows TEXT measures only the rows with TEXT in their names. SLUICE_BIN_DIR=FOLDER contains sluiced, sluice and sluice-bench; without it they are built for
 # release. Ports: 14222 to 14227 and 17420 to 17441.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,7 +61,7 @@ scripts/cluster.sh up >"$SLUICE_CLUSTER_DIR/lines"
 password=$(cat "$SLUICE_CLUSTER_DIR/password")
 ports=(17420 17430 17440)
 
-# The port of the node that owns a topic, and of one that doesn't.
+# The port of the node that owns a topic, and of a node that doesn't.
 owner_of() { # TOPIC
   local owner
   owner=$("$SLUICE_BIN_DIR/sluice" cluster shards --topic "$1" --json --server "127.0.0.1:${ports[0]}" | sed -E 's/.*"owner":"b([0-9])".*/\1/')
@@ -71,14 +72,14 @@ other_than() { # PORT
   for port in "${ports[@]}"; do [ "$port" = "$1" ] || { echo "$port"; return; }; done
 }
 
-# A number of a report, into the list of a row's rounds.
+# Adds a number of a report to the list of a row's rounds.
 note() { # ROW VALUE
   printf '%s\t%s\n' "$1" "$2" >>"$results"
 }
 value() { # KEY: of the report on standard input
   sed -nE "s/.*\"$1\":([-0-9.e+]+).*/\1/p"
 }
-# Has the nodes and the engine run on these processors.
+# Restricts the nodes and the engine to these processors.
 place() { # PROCESSORS
   local kind name address pid
   while read -r kind name address pid; do
@@ -100,7 +101,7 @@ round_trip() { # ROW
   note "$1" "$(taskset -c 0 "$bench" load --json --driver copy --launch "{self} copy-server --port {port}" --workload latency --rate 2000 --seconds "$seconds" | value p50)"
 }
 
-# Commits of all nodes so far, and bytes of records that they have received from clients.
+# Commits of all nodes so far, and bytes of records that they received from clients.
 commits() {
   local port sum=0 count
   for port in "${ports[@]}"; do
@@ -117,8 +118,8 @@ publish() { # ROW DRIVER PORT PUBLISHERS MORE…
     --seconds "$seconds" --warmup 0.5 --patience 60 "$@"
 }
 
-# Records that all publishers together may have under way: 8.6 MB, as the bare client has, where that isn't less than four messages of each publisher, which
-# sluice-bench allows in any case.
+# The limit of unacknowledged records of all publishers together: 8.6 MB, like the bare client, but at least four messages per publisher, which sluice-bench
+# always allows.
 window=65536
 durable() { # PUBLISHERS
   local n=$1 row="durable, $1 to $1" before after report records commits_made size rate bare

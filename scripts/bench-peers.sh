@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs the same windowed, lossless load against Sluice and other brokers on this machine, in turn, several rounds, and prints
-# medians and ratios. Everything listens on loopback, on ports of its own, in a temporary directory that is removed at the end.
+# Runs the same windowed, lossless load against Sluice and other brokers on this machine, in turn, in several rounds, and
+# prints medians and ratios. Everything listens on loopback, on its own ports, and works in a temporary directory that is
+# removed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -100,7 +101,7 @@ done
 if [ ${#missing[@]} -gt 0 ]; then
   [ "$INSTALL" = yes ] || { say "missing: ${missing[*]}"; exit 1; }
   say "installing ${missing[*]}"
-  # Debian starts a service when it is installed, unless this file says no.
+  # Debian starts a service when it is installed, unless this file forbids it.
   if [ ! -e /usr/sbin/policy-rc.d ]; then
     printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d
     chmod 755 /usr/sbin/policy-rc.d
@@ -121,7 +122,7 @@ fi
 swift build -c release --package-path Benchmarks --product sluice-bench >"$DIR/build.log" 2>&1 || { tail -20 "$DIR/build.log" >&2; exit 1; }
 BENCH=Benchmarks/.build/release/sluice-bench
 
-# Each side holds a descriptor for every connection.
+# Each side needs a descriptor for every connection.
 ulimit -n "$(ulimit -Hn)" 2>/dev/null || true
 # All of them come from one address.
 export SLUICED_MAX_CONNECTIONS_PER_ADDRESS=16384
@@ -191,13 +192,13 @@ persistence false
 log_dest none
 user $(id -un)
 EOF
-  # Without delay it sends a packet a message: right for latency only.
+  # Without this option Mosquitto delays packets to send several together, which is wrong for latency only.
   if [[ $1 == latency* ]]; then echo "set_tcp_nodelay true" >>"$DIR/mosquitto.conf"; fi
   mosquitto -c "$DIR/mosquitto.conf" >"$DIR/mosquitto.log" 2>&1 &
 }
 
-# RabbitMQ takes seconds to start: it is started once, and stopped by signal while others are measured. Its streams are files, in
-# the page cache here.
+# RabbitMQ takes seconds to start. So it is started once, and stopped by a signal while others are measured. Its streams are
+# files, here in the page cache.
 start_rabbitmq() {
   local dir=$DIR/rabbitmq script
   script=$(ls /usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server | tail -1)
@@ -256,12 +257,12 @@ run() { # workload server
   options=$(load_options "$workload")
   # The other brokers acknowledge nothing in this load.
   if [[ $workload == latency* && $server = sluice ]]; then options="$options --no-acks"; fi
-  # It opens a file for each subscription besides.
+  # RabbitMQ also opens a file for each subscription.
   if [ "$workload-$server" = idle-rabbitmq-streams ] && [ "$FILES" != unlimited ] &&
     [ $((CONNECTIONS * 2 + 1000)) -gt "$FILES" ]; then
     options="--workload idle-memory --subscribers $(((FILES - 1000) / 2))"
   fi
-  # The size is an expression where it is in KiB.
+  # In KiB, the size is an expression.
   if [[ $options == *'*'* ]]; then
     options="${options%--size *}--size $((${options##*--size }))"
   fi

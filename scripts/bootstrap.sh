@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building, testing and the demonstration need, and looks for Swift.
-# With --tests also what some tests need, which are skipped without it: a browser, clients of MQTT, Prometheus' check of metrics, and a parser of YAML. With --instructions what scripts/instructions.sh
-# needs: valgrind. With --clients what the clients of Clients/ are tested with. Needs root or sudo for that only. Calling it again does nothing.
+# Installs the Debian packages that building, testing and the demonstration need, and checks that Swift is installed. Only the installation needs root or sudo.
+# Calling it again has no effect.
+#
+# --tests also installs software without which some tests are skipped: a browser, MQTT clients, Prometheus' check of metrics, and a YAML parser. With
+# --instructions it installs valgrind for scripts/instructions.sh. With --clients it installs the tools that test the clients in Clients/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +27,7 @@ esac
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
-# The compiler's own number differs from one Debian to the next.
+# The compiler's version differs between Debian releases.
 compiler() { apt-cache depends gcc 2>/dev/null | sed -n 's/.*Depends: gcc-\([0-9]*\)$/\1/p' || true; }
 
 missing=()

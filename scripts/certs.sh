@@ -1,16 +1,16 @@
 #!/bin/sh
 # Makes certificates to try TLS: an authority, a certificate for a server, and one for a client. Not for production, where the
-# authority's key must not be beside the others.
+# authority's key must be kept apart from the others.
 #
 #   scripts/certs.sh DIR [NAME]...     in DIR: authority.pem, server.pem, client.pem, and the keys: authority.key, server.key, client.key
 #
 # The server's certificate is for localhost, 127.0.0.1, ::1 and each NAME, which is a host's name or address. An existing
-# authority is kept and signs again: so certificates are renewed, and clients and servers that trust the authority need nothing new.
+# authority is kept and signs again. That renews certificates, and clients and servers that trust the authority need no change.
 #
 #   SLUICE_CERTS_CLIENT=NAME    the name in the client's certificate; default: client
 #   SLUICE_CERTS_DAYS=N         how many days they are valid; default: 365
 #   SLUICE_CERTS_NODES='N...'   instead of the two, certificates for nodes of a cluster, N.pem and N.key: for servers and clients, under the name N, and
-#                               for localhost, 127.0.0.1, ::1 and each NAME. Use a DIR of their own: their authority signs nodes' certificates only
+#                               for localhost, 127.0.0.1, ::1 and each NAME. Use a separate DIR: this authority must only sign nodes' certificates
 set -eu
 umask 077
 
@@ -26,7 +26,7 @@ client=${SLUICE_CERTS_CLIENT:-client}
 days=${SLUICE_CERTS_DAYS:-365}
 mkdir -p "$directory"
 
-# A name as a certificate has it.
+# A name in the form that a certificate needs.
 alternative() {
   case $1 in
   *:* | *[0-9].*[0-9].*[0-9].*[0-9])
@@ -69,7 +69,7 @@ esac
 work=$(mktemp -d "$directory/.certs.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Runs openssl, and shows what it says only if it fails.
+# Runs openssl, and prints its output only if it fails.
 quietly() {
   openssl "$@" >"$work/said" 2>&1 || {
     cat "$work/said" >&2

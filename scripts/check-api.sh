@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Compares packaging/openapi.yaml with the admin listener of a running broker, and packaging/openapi-doors.yaml with its door for HTTP: has schemathesis send generated requests, good ones
-# and bad ones, and check each answer. Takes 20 seconds.
+# Compares packaging/openapi.yaml with the admin listener of a running broker, and `packaging/openapi-doors.yaml` with its HTTP gateway. schemathesis sends generated requests, valid and
+# invalid, and checks each response. Takes 20 seconds.
 #
 #   scripts/check-api.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
 #   scripts/check-api.sh --install                  installs schemathesis only
 #
-# Installs schemathesis in .build/schemathesis with pip when it isn't in PATH. Exits with 0 when every answer is as described, 1 otherwise, 2 when it can't compare.
+# Installs schemathesis in .build/schemathesis with pip when it isn't in PATH. Exits with 0 when every response is as described, 1 otherwise, 2 when it can't compare.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ processes=()
 groups=()
 finish() {
   [ ${#processes[@]} -eq 0 ] || kill "${processes[@]}" 2>/dev/null || true
-  # A subscriber that is told to end waits for the command that it runs, so both are told.
+  # A subscriber that gets a signal to end waits for the command that it runs, so both get the signal.
   for group in "${groups[@]}"; do kill -- "-$group" 2>/dev/null || true; done
   wait
   cd /
@@ -44,7 +44,7 @@ address=$(sed -n 's/^sluiced admin on //p' "$work/ready")
 door=$(sed -n 's/^sluiced listening on \(http:.*\)$/\1/p' "$work/ready")
 [ -n "$address" ] && [ -n "$door" ] || { cat "$work/log" >&2; fail "the broker doesn't start"; }
 
-# Something of everything: records with keys and headers, a durable topic, a group, a cursor, a producer that waits, an ended topic.
+# One of each kind: records with keys and headers, a durable topic, a group, a cursor, a blocked producer, an ended topic.
 export SLUICE_SERVER=unix:$work/broker PATH=$programs:$PATH
 sluice topic create orders --storage durable >/dev/null
 seq 100 | sluice pub orders --key k --header a=b --quiet
@@ -60,9 +60,9 @@ processes+=($!)
 sluice pub over one --complete --quiet
 sleep 3
 
-# The stream of events doesn't end, so it isn't asked for here.
+# The stream of events doesn't end, so it isn't requested here.
 code=0
-# It keeps notes in the folder in which it runs.
+# schemathesis writes files into the folder in which it runs.
 specification=$PWD/packaging/openapi.yaml
 doors=$PWD/packaging/openapi-doors.yaml
 cd "$work"
@@ -72,8 +72,8 @@ token=$(curl --silent --fail "http://$address/" | sed -n 's/.*name="sluice-token
   --header "Origin: http://$address" --header "Sluice-Token: $token" \
   --exclude-checks ignored_auth,unsupported_method,positive_data_acceptance --max-examples 30 --seed 1 --generation-database none --no-color >"$work/report" 2>&1 || code=$?
 tail -40 "$work/report"
-# Streams of records don't end, and a request without a responder's reply waits, so they aren't asked for either. The description leaves open which texts are times, positions and settings,
-# so good data may be refused.
+# Streams of records don't end, and a request waits for a responder's reply, so neither is sent here. The description doesn't specify which texts are valid times, positions and settings,
+# so valid data may be rejected.
 "$tool" run "$doors" --url "$door" --exclude-operation-id readTopic --exclude-operation-id readRequests --exclude-operation-id request --checks all \
   --exclude-checks ignored_auth,unsupported_method,positive_data_acceptance,negative_data_rejection --max-examples 30 --seed 1 --generation-database none --no-color >"$work/doors-report" 2>&1 || code=$?
 tail -40 "$work/doors-report"

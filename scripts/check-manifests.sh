@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Compares packaging/kubernetes with the schemas of Kubernetes, unknown members included: with kubernetes-validate, which has them in it, so that no cluster is needed. Takes some seconds.
+# Compares packaging/kubernetes with the schemas of Kubernetes, and rejects unknown members. kubernetes-validate contains the schemas, so no cluster is needed. Takes some seconds.
 #
 #   scripts/check-manifests.sh
 #
-# Installs kubernetes-validate (150 MB) in .build/kubernetes-validate with pip when it isn't in PATH. Exits with 0 when all is as in the schemas, 1 otherwise, 2 when it can't compare.
+# Installs kubernetes-validate (150 MB) in .build/kubernetes-validate with pip when it isn't in PATH. Exits with 0 when all manifests match, 1 otherwise, 2 when it can't compare.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Plays the scenarios of a cluster with processes of this machine: the same that scripts/integration.sh plays with containers.
+# Runs the scenarios of a cluster with processes on this machine: the same that scripts/integration.sh runs with containers.
 #
-#   scripts/cluster-scenarios.sh [SCENARIO]...     such as 21-cluster-owner-paused; all of them, unless told
+#   scripts/cluster-scenarios.sh [SCENARIO]...     such as 21-cluster-owner-paused; default: all of them
 #
-#   SLUICE_BIN_DIR=FOLDER        where sluiced and sluice are; built unless told
-#   SLUICE_NEXT_BIN_DIR=FOLDER   where the sluiced of another version is, which 26-cluster-replace puts in its place
+#   SLUICE_BIN_DIR=FOLDER        the folder with sluiced and sluice; default: they are built
+#   SLUICE_NEXT_BIN_DIR=FOLDER   the folder with the sluiced of another version, to which 26-cluster-replace changes
 #
-# Scenarios that cut the network need root, and are skipped without. All of them are skipped where the engine isn't installed: see scripts/nats-server.sh.
+# Scenarios that cut the network need root, and are skipped without it. All of them are skipped if the engine isn't installed: see scripts/nats-server.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

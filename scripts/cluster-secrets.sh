@@ -1,20 +1,20 @@
 #!/bin/sh
-# Makes what the containers of a cluster prove themselves with, to try it: certificates of three authorities, and the password of the engine's user.
-# Not for production, where the authorities' keys must not be beside the others.
+# Makes the secrets with which the containers of a cluster authenticate, to try it: certificates of three authorities, and the password of the engine's user.
+# Not for production, where the authorities' keys must be kept apart from the others.
 #
-#   scripts/cluster-secrets.sh [DIR]               for Docker/cluster.yaml; DIR is Docker/secrets unless told
+#   scripts/cluster-secrets.sh [DIR]               for Docker/cluster.yaml; DIR is Docker/secrets by default
 #   scripts/cluster-secrets.sh --kubernetes DIR    for packaging/kubernetes/cluster.yaml: prints the Secrets, for kubectl apply -f -
 #
-# One authority signs for the servers of the engine, one for the nodes, and one for clients, each for them alone. DIR/client has the authority that clients trust,
-# and two proofs of the client 'admin', which may do everything: a certificate, and a token for the nodes' pages and for HTTP. DIR/node/permissions says what
-# clients may do. For another client, SLUICE_CERTS_CLIENT=NAME scripts/certs.sh DIR/authorities/clients makes a certificate, and
+# There are three authorities: for the servers of the engine, for the nodes, and for clients. DIR/client contains the authority that clients trust, and two
+# credentials of the client 'admin', which has all permissions: a certificate, and a token for the nodes' pages and for HTTP. DIR/node/permissions contains the
+# permissions of clients. For another client, SLUICE_CERTS_CLIENT=NAME scripts/certs.sh DIR/authorities/clients makes a certificate, and
 # sluice token make --key DIR/authorities/tokens.key --key-id tokens --subject NAME a token.
 #
-# Authorities, the tokens' key, the password and the permissions are kept if they exist, and everything else is made anew: so certificates are renewed. Only this
-# user gets into DIR. Each container gets only what is its own; unless this is run by root, all users can read that, since containers have other users.
+# Authorities, the tokens' key, the password and the permissions are kept if they exist. All other files are replaced, which renews the certificates. Only this
+# user can enter DIR. Each container gets only its own files. Unless root runs this, all users can read those files, since containers have other users.
 #
 #   SLUICE_SECRETS_NODES=N         how many nodes; default: 3
-#   SLUICE_SECRETS_NAMES='NAME...' more names and addresses by which clients reach the nodes, beside localhost, 127.0.0.1, ::1 and the nodes' own
+#   SLUICE_SECRETS_NAMES='NAME...' more names and addresses by which clients reach the nodes, besides localhost, 127.0.0.1, ::1 and the nodes' own
 #   SLUICE_CERTS_DAYS=N            how many days certificates and the token are valid; default: 365
 set -eu
 umask 077
@@ -45,7 +45,7 @@ esac
 here=$(cd "$(dirname "$0")" && pwd)
 folder=${1:-$here/../Docker/secrets}
 
-# The names in certificates, by which the others reach their owners: the first part of each is what the certificate's folder or file is called.
+# The names in certificates, by which the owners are reached. The first part of each is the name of the certificate's folder or file.
 engines="engine-0.engine engine-1.engine engine-2.engine"
 nodes='' extra=${SLUICE_SECRETS_NAMES:-}
 if [ "$kind" = kubernetes ]; then
@@ -63,7 +63,7 @@ SLUICE_CERTS_NODES=$engines "$here/certs.sh" "$authorities/engine" >/dev/null
 # shellcheck disable=SC2086 # a word each
 SLUICE_CERTS_NODES=$nodes "$here/certs.sh" "$authorities/nodes" $extra >/dev/null
 SLUICE_CERTS_CLIENT="admin" "$here/certs.sh" "$authorities/clients" >/dev/null
-# What the same script makes for a server.
+# certs.sh also makes a certificate for a server, which isn't needed.
 rm -f "$authorities/clients/server.pem" "$authorities/clients/server.key"
 
 # The token, a JWT that its key signs with EdDSA.
@@ -82,7 +82,7 @@ token() { # SUBJECT
   rm -r "$work"
 }
 
-# What all servers of the engine have, all nodes, and clients.
+# The files that all servers of the engine share, all nodes, and all clients.
 mkdir -p "$folder/engine" "$folder/node/keys" "$folder/client"
 [ -s "$folder/node/engine-password" ] || head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$folder/node/engine-password"
 [ -s "$folder/node/permissions" ] || echo 'admin all >' >"$folder/node/permissions"
@@ -116,7 +116,7 @@ if [ "$kind" = compose ]; then
   # shellcheck disable=SC2086
   own nodes $nodes
   cd "$folder"
-  # The engine's containers run as root without the right to read what isn't root's, the brokers' as 7420.
+  # The engine's containers run as root without the right to read other users' files, the brokers' as 7420.
   # shellcheck disable=SC2086
   if [ "$(id -u)" -eq 0 ]; then
     chown -R 7420:7420 node client $nodes

@@ -1,39 +1,40 @@
 #!/usr/bin/env bash
 # A cluster on this machine, to try several nodes: three servers of the engine, nats-server, which replicate and sync each write, and three brokers.
 #
-#   scripts/cluster.sh up             starts what doesn't run, waits until all is ready, and prints a line for each process
-#   scripts/cluster.sh up --secure    the same with TLS everywhere: clients, nodes and servers of the engine prove themselves
-#   scripts/cluster.sh up --doors     each node takes clients of HTTP, WebSocket and MQTT, too: see the lines 'door'. Topics are durable
-#   scripts/cluster.sh status         prints the lines of what runs; fails unless all does
-#   scripts/cluster.sh down           stops all of it; what is stored stays
-#   scripts/cluster.sh erase          stops all of it and deletes what is stored
+#   scripts/cluster.sh up             starts the processes that don't run, waits until all are ready, and prints a line for each
+#   scripts/cluster.sh up --secure    the same with TLS everywhere: clients, nodes and servers of the engine authenticate
+#   scripts/cluster.sh up --doors     each node also serves clients of HTTP, WebSocket and MQTT: see the lines `door`. Topics are durable
+#   scripts/cluster.sh status         prints the lines of the running processes; fails unless all run
+#   scripts/cluster.sh down           stops all processes; stored data stays
+#   scripts/cluster.sh erase          stops all processes and deletes stored data
 #
-# With --secure there are three authorities, each in a folder with the certificates that it has signed: 'engine' for the servers, 'nodes' for the brokers, which
-# clients trust, and 'clients' for clients that prove themselves by a certificate. The user 'admin' may do everything; its password is in
-# FOLDER/admin-password. More users and their permissions go into FOLDER/users and FOLDER/permissions. A cluster that was started so stays so.
+# With --secure there are three authorities, each in a folder with the certificates that it has signed: 'engine' for the servers, 'nodes' for the brokers, and
+# 'clients' for clients that authenticate by a certificate. Clients trust 'nodes'. The user 'admin' has all permissions; its password is in
+# FOLDER/admin-password. More users and their permissions go into FOLDER/users and FOLDER/permissions. A cluster that was started with --secure stays secure.
 #
-# To see what a cluster does when parts of it fail:
+# To see how a cluster behaves when parts of it fail:
 #
-#   scripts/cluster.sh can-cut        fails, and says why, where this machine can't give each process a network of its own
-#   scripts/cluster.sh can-lose-power fails, and says why, where it can't give each server a disk of its own
-#   scripts/cluster.sh await-copies   waits until each server of the engine has all that the others have
-#   scripts/cluster.sh cut FROM TO... loses all packets from one process to another, such as b1 n2 for this direction alone; needs SLUICE_CLUSTER_NETWORK
+#   scripts/cluster.sh can-cut        fails, and prints why, if this machine can't give each process a network of its own
+#   scripts/cluster.sh can-lose-power fails, and prints why, if it can't give each server a disk of its own
+#   scripts/cluster.sh await-copies   waits until all servers of the engine have the same data
+#   scripts/cluster.sh cut FROM TO... drops all packets from one process to another, such as b1 n2 for this direction alone; needs SLUICE_CLUSTER_NETWORK
 #   scripts/cluster.sh heal           ends all cuts
 #   scripts/cluster.sh lose-power     all servers of the engine lose power and all brokers are killed; needs SLUICE_CLUSTER_DISK. 'up' starts them again
 #
-# The lines are 'engine NAME ADDRESS PID', 'node NAME ADDRESS PID', and with --doors 'door NAME ADDRESS'. The engine's user is 'sluice' and its password is in FOLDER/password. All listens
-# on this machine only. 'up' builds sluiced and sluice if they aren't built, and ends when each node is in the cluster and each shard has an owner.
+# The lines are `engine NAME ADDRESS PID`, `node NAME ADDRESS PID`, and with `--doors` also `door NAME ADDRESS`. The engine's user is 'sluice' and its password is
+# in FOLDER/password. All listeners are for this machine only. 'up' builds sluiced and sluice if they aren't built, and ends when each node is in the cluster and
+# each shard has an owner.
 #
-#   SLUICE_CLUSTER_DIR=FOLDER    where settings, data, logs and process ids are; default: .build/cluster in the checkout
-#   SLUICE_CLUSTER_PORT=N        the first of the nine ports that the engine takes; default: 4222
+#   SLUICE_CLUSTER_DIR=FOLDER    the folder of settings, data, logs and process ids; default: .build/cluster in the checkout
+#   SLUICE_CLUSTER_PORT=N        the first of the nine ports that the engine uses; default: 4222
 #   SLUICE_CLUSTER_HOST=ADDRESS  another loopback address than 127.0.0.1
 #   SLUICE_CLUSTER_NODES=N       how many brokers, from 0 to 9; default: 3
-#   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, its doors of HTTP, WebSocket and MQTT on those behind that, and each
-#                                other broker is 10 further on; default: 7420
-#   SLUICE_BIN_DIR=FOLDER        where sluiced and sluice are, instead of building them
-#   SLUICE_CLUSTER_NETWORK=10.A.B  gives each process a network of its own, with addresses that begin so, between which 'cut' loses packets. Root only
+#   SLUICE_CLUSTER_NODE_PORT=N   the port of the first broker; its page is on the next one, its HTTP, WebSocket and MQTT gateways are on the three after that, and
+#                                each other broker's ports are 10 higher; default: 7420
+#   SLUICE_BIN_DIR=FOLDER        the folder with sluiced and sluice, instead of building them
+#   SLUICE_CLUSTER_NETWORK=10.A.B  gives each process a network of its own, with addresses that begin so, between which 'cut' drops packets. Root only
 #   SLUICE_CLUSTER_STORE=MB      how much each server of the engine may store; default: 8192, or four fifths of SLUICE_CLUSTER_DISK
-#   SLUICE_CLUSTER_DISK=MIB      gives each server of the engine a disk of its own, which 'lose-power' takes the power from. Root only
+#   SLUICE_CLUSTER_DISK=MIB      gives each server of the engine a disk of its own, to which 'lose-power' applies. Root only
 #   SLUICE_CLUSTER_OWNER=PID     erases the cluster when this process has ended; for tests
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -48,9 +49,9 @@ fail() {
 # shellcheck source=scripts/cluster/disks.sh
 . scripts/cluster/disks.sh
 
-# Whether what is in the folder has TLS and authentication.
+# Whether the cluster in the folder uses TLS and authentication.
 is_secure() { [ -e "$folder/secure" ]; }
-# Whether the nodes have doors.
+# Whether the nodes have gateways.
 has_doors() { [ -e "$folder/doors" ]; }
 
 usage() {
@@ -79,18 +80,18 @@ network=${SLUICE_CLUSTER_NETWORK:-}
 disk=${SLUICE_CLUSTER_DISK:-}
 [ -z "$disk" ] || check_disks
 
-# Where a process listens.
+# The address at which a process listens.
 host_of() { # NAME
   if [ -n "$network" ]; then network_host "$1"; else echo "$host"; fi
 }
-# Clients' ports come first, then those between the servers, then those of their monitoring.
+# Ports for clients come first, then those between the servers, then those of their monitoring.
 client_port() { echo $((first_port + ${1#n} - 1)); }
 node_port() { echo $((first_node_port + (${1#b} - 1) * 10)); }
 admin_port() { echo $((first_node_port + (${1#b} - 1) * 10 + 1)); }
 route_port() { echo $((first_port + 3 + ${1#n} - 1)); }
 monitor_port() { echo $((first_port + 6 + ${1#n} - 1)); }
 
-# The process id of a program, if it runs and is the one that was started here: another may have got its number since.
+# The process id of a program, if it runs and was started here. After its end another process may get the same id.
 pid_of() { # NAME
   local pid file="$folder/$1.pid"
   [ -s "$file" ] || return 1
@@ -105,7 +106,7 @@ await_end() { # NAME
   [ -s "$folder/$1.pid" ] || return 0
   pid=$(cat "$folder/$1.pid")
   for _ in $(seq 300); do
-    # Another program has got the number.
+    # Another program has the process id now.
     [ -z "$( (tr -d '\0' <"/proc/$pid/cmdline") 2>/dev/null)" ] || return 0
     (cat "/proc/$pid/task/"*/status) 2>/dev/null | grep -q '^State:.[^ZX]' || return 0
     sleep 0.1
@@ -114,7 +115,8 @@ await_end() { # NAME
 
 engine_settings() { # NAME
   local routes="" other password open="" tls="" route_tls=""
-  # A password crosses a network only encrypted. A network that SLUICE_CLUSTER_NETWORK makes has no others on it.
+  # A password crosses a network only encrypted. In a network that SLUICE_CLUSTER_NETWORK makes, there are no other
+  # machines.
   if [ -n "$network" ] && ! is_secure; then
     open="no_auth_user: sluice" password=""
   else
@@ -139,16 +141,16 @@ write_deadline: 10s
 jetstream {
   store_dir: "$folder/$1"
   max_memory_store: 64MB
-  # Less than the disk has: a server whose disk is full disables JetStream, and has to be started again.
+  # Less than the disk's size: a server whose disk is full disables JetStream, and must be restarted.
   max_file_store: ${SLUICE_CLUSTER_STORE:-$((${disk:-10240} * 4 / 5))}MB
-  # What is acknowledged is on the disks of most servers.
+  # Acknowledged records are on the disks of most servers.
   sync_interval: always
 }
 cluster {
   name: sluice
   listen: "$(host_of "$1"):$(route_port "$1")"
   routes: [${routes%, }]
-  # A server that is cut off without a word is noticed after these pings, rather than after minutes.
+  # After this many pings a server notices that it is cut off from another. Otherwise that takes minutes.
   ping_interval: "2s"
   ping_max: 2
   $route_tls
@@ -170,7 +172,7 @@ $open
 SETTINGS
 }
 
-# The addresses of a node's doors.
+# The addresses of a node's gateways.
 doors() { # NAME
   local port s="" mqtt=mqtt
   if is_secure; then s=s mqtt=mqtts; fi
@@ -199,7 +201,7 @@ engine = [${addresses%, }]
 node = "$1"
 SETTINGS
   if [ -n "$network" ] && ! is_secure; then
-    # Only this machine has a way into the network.
+    # Only this machine can reach the network.
     printf '[access]\nallow-unauthenticated = true\n'
   else
     printf 'user = "sluice"\npassword-file = "password"\n'
@@ -220,7 +222,7 @@ permissions = "permissions"
 SETTINGS
 }
 
-# Certificates of three authorities, and a user that may do everything.
+# Certificates of three authorities, and a user with all permissions.
 make_secure() {
   local names="b1 b2 b3 b4 b5 b6 b7 b8 b9" addresses="" name
   for name in $engines $names; do
@@ -250,7 +252,7 @@ start_node() { # NAME
   echo $! >"$folder/$1.pid"
 }
 
-# Where sluiced and sluice are; built if they aren't there.
+# Finds the folder of sluiced and sluice, and builds them if needed.
 find_programs() {
   programs=${SLUICE_BIN_DIR:-}
   if [ -z "$programs" ]; then
@@ -313,7 +315,7 @@ await() { # NAME TEXT
   fail "the server $1 wasn't ready within a minute; see $folder/$1.log"
 }
 
-# The servers have elected the one that makes streams.
+# Waits until the servers have elected the server that makes streams.
 await_leader() {
   local name
   for _ in $(seq 600); do
@@ -325,7 +327,7 @@ await_leader() {
   fail "the engine has elected no leader within a minute; see $folder/n1.log"
 }
 
-# A server has all that its leaders have: the next one may stop then.
+# Waits until a server has all data that its leaders have. Then the next server may stop.
 await_copies() {
   local name tries
   for name in $engines; do
@@ -403,7 +405,7 @@ stop() { # NAME [signalled]
 
 down() {
   local name pid
-  # All nodes at once: the last one has no other to hand its shards to, and closes them.
+  # Stops all nodes at once: the last one closes its shards, since it can't hand them to another node.
   for name in b1 b2 b3 b4 b5 b6 b7 b8 b9; do
     if pid=$(pid_of "$name"); then kill "$pid" 2>/dev/null || true; fi
   done
@@ -458,7 +460,7 @@ cut | heal)
   esac
   ;;
 can-cut)
-  # Another than any that a test takes, and another one for each process.
+  # A network that no test uses, and a different one for each process.
   network=10.$((100 + $$ / 200 % 50)).$((1 + $$ % 200))
   try_network
   ;;

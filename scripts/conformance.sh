@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts a client through the scenarios of Clients/conformance, against a real broker and a scripted one.
+# Runs a client through the scenarios of Clients/conformance, against a real broker and a scripted one.
 #
 #   scripts/conformance.sh python                   the client in Clients/python
 #   scripts/conformance.sh javascript               the client in Clients/javascript
@@ -13,7 +13,7 @@
 #   --verbose        prints each scenario
 #   --list           prints the scenarios' names and what they check
 #
-# Exits with 3 where the client's language isn't installed.
+# Exits with 3 if the client's language isn't installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills a broker at random moments, again and again, and checks after each restart that its durable topics hold what was promised.
+# Kills a broker at random moments, again and again. After each restart it checks that the broker's durable topics contain all promised records.
 #
 #   scripts/crash-test.sh [CRASHES]     default: 200; SLUICE_SEED=N repeats a run
 #

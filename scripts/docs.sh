@@ -4,7 +4,7 @@
 #
 #   scripts/docs.sh                     checks
 #   scripts/docs.sh --output DIRECTORY  and writes the site there, for any web server
-#   scripts/docs.sh --serve [PORT]      and serves it on this machine until Ctrl-C; port 8000 unless stated
+#   scripts/docs.sh --serve [PORT]      and serves it on this machine until Ctrl-C; port 8000 by default
 #
 # Needs no build: compiles the modules without the bodies of functions. Prints each step with the seconds since the start.
 set -euo pipefail
@@ -24,7 +24,7 @@ esac
 case $port in *[!0-9]*) usage ;; esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Said before the pages are made, which takes a minute.
+# Checks the port before the pages are made, which takes a minute.
 [ -z "$port" ] || python3 -c '
 import socket, sys
 server = socket.socket()
@@ -65,7 +65,7 @@ convert() {
   local name
   name=$(basename "$catalog" .docc)
   if [ "$name" != Sluice ]; then
-    # Extensions of other modules' types belong to the module's own pages.
+    # Extensions of other modules' types are documented on the module's own pages.
     mkdir -p "$work/graphs/$name"
     swift-symbolgraph-extract -module-name "$name" -I "$work/modules" "${maps[@]}" -target "$target" \
       -minimum-access-level public -skip-inherited-docs -output-dir "$work/graphs/$name" || return 1
@@ -99,7 +99,7 @@ python3 scripts/docs/finish.py "$site"
 step "done, $(find "$site/data" -name '*.json' | wc -l) pages"
 if [ -n "$output" ]; then echo "docs: $site/index.html"; fi
 [ -n "$port" ] || exit 0
-# In the background, so that a signal ends the script and, by that, the server.
+# In the background, so that a signal ends the script and thereby the server.
 python3 - "$port" "$site" <<'END' &
 import functools, http.server, sys
 

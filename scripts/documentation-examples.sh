@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs every code block of README.md and of the articles word for word, compiles those of the doc comments, and fails when a block doesn't do what the page
-# says, or has no known kind.
+# Runs every code block of README.md and of the articles unchanged, compiles those of the doc comments, and fails when a block's result differs from the page,
+# or a block has no known kind.
 #
 #   scripts/documentation-examples.sh                the README and all articles
 #   scripts/documentation-examples.sh FILE...        these pages
 #   scripts/documentation-examples.sh --self-test    plants mistakes, and checks that each is found
 #
-# Swift is compiled with the modules that scripts/check.sh has built (which are built if they aren't there) and runs; so do lines for a shell, with the built
-# programs in PATH. Directives in comments in front of a block say more: scripts/documentation-examples/Block.swift has the list. Examples use port 7420, so
-# they run in namespaces of their own; where the system doesn't allow that they use the machine's port, and the script ends with 2 when it is taken.
+# Swift is compiled with the modules that scripts/check.sh has built (they are built if missing) and runs. Shell blocks run with the built programs in PATH.
+# Directives in comments before a block add details: see scripts/documentation-examples/Block.swift. Examples use port 7420, so they run in
+# namespaces of their own. If the system doesn't allow that, they use the machine's port, and the script ends with 2 when it is in use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/strict.sh

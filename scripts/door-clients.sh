@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs clients of MQTT, of WebSockets and of HTTP for Python in the checkout, for the tests, and prints the folder. Calling it again does nothing.
+# Installs Python clients for MQTT, WebSocket and HTTP in the checkout, for the tests, and prints the folder. Calling it again has no effect.
 #
 #   scripts/door-clients.sh
 #
-# They lie in .build/door-clients. SLUICE_DOOR_WHEELS=DIR takes the wheels from a directory, for machines without a package index. Other tests use the clients in
-# Debian's packages mosquitto-clients and node-mqtt (MQTT.js), which scripts/bootstrap.sh --tests installs.
+# They are installed in `.build/door-clients`. SLUICE_DOOR_WHEELS=DIR takes the wheels from a directory, for machines without a package index. Other tests use
+# the clients in Debian's packages mosquitto-clients and node-mqtt (MQTT.js), which scripts/bootstrap.sh --tests installs.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ if [ ! -d "$folder/httpx" ]; then
   rm -rf "$folder.new"
   set -- --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --only-binary :all: --target "$folder.new"
   if [ -n "${SLUICE_DOOR_WHEELS:-}" ]; then set -- "$@" --no-index --find-links "$SLUICE_DOOR_WHEELS"; fi
-  # What they depend on is named, too: nothing else is taken.
+  # Dependencies are listed too, and nothing else is installed.
   python3 -m pip install "$@" 'paho-mqtt>=2.1,<3' 'websockets>=13' 'aiomqtt>=2.3,<3' 'gmqtt>=0.7,<0.8' 'httpx>=0.28,<0.29' 'httpcore>=1,<2' 'h11>=0.16,<0.17' \
     'anyio>=4,<5' 'idna>=3' certifi 'sniffio>=1' 'typing_extensions>=4.8' >&2 ||
     fail "pip can't install paho-mqtt, websockets, aiomqtt, gmqtt and httpx; give their wheels with SLUICE_DOOR_WHEELS=DIR"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Fuzzes everything that takes bytes or text from outside with libFuzzer and the address sanitizer: one target after another.
+# Fuzzes all code that takes bytes or text from outside, with libFuzzer and the address sanitizer: one target after another.
 #
 #   scripts/fuzz.sh [SECONDS] [TARGET]...     SECONDS for each target, default 60; default: all targets
 #   scripts/fuzz.sh list                      lists the targets
 #
-# A target is a case of a Probe in Tests. Inputs that reach something new gather in .build/fuzz/corpus, and grow from run to run. An
-# input that fails is kept in Tests/Fuzz/Corpus/TARGET, where `swift test` replays it from then on. Prints a line for each target;
+# A target is a case of a Probe in Tests. Inputs that reach new code are collected in .build/fuzz/corpus, which grows from run to run. An
+# input that fails is kept in Tests/Fuzz/Corpus/TARGET, and `swift test` replays it in each later run. Prints a line for each target;
 # exits 1 when there was a failure.
 set -eu
 cd "$(dirname "$0")/.."
@@ -75,7 +75,7 @@ embedded="$build/modules/PackageResources.swift"
 } >"$embedded.new"
 if cmp -s "$embedded.new" "$embedded"; then rm "$embedded.new"; else mv "$embedded.new" "$embedded"; fi
 
-# What a module has beside its folder.
+# Sources of a module outside its folder.
 generated() { if [ "$1" = SluiceAdmin ]; then echo "$embedded"; fi; }
 # shellcheck disable=SC2046
 for module in $modules; do compile "$module" $(find "Sources/$module" -name '*.swift') $(generated "$module"); done

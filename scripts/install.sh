@@ -158,7 +158,7 @@ run chmod 700 "$DESTDIR/var/lib/sluice"
 
 if [ -z "$DESTDIR" ]; then
   if [ -n "$DRY" ] || getent passwd sluice >/dev/null; then
-    # The directory will have users and permissions: only the administrator and the broker may read it.
+    # The directory will contain users and permissions, so only the administrator and the broker may read it.
     run chown root:sluice /etc/sluice
     run chmod 750 /etc/sluice
     run chown sluice:sluice /var/lib/sluice

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Counts the instructions that an optimised build executes for fixed loads through codec, log, store, broker, client and Combine core, by valgrind's callgrind: figures that
-# don't depend on the machine's load. Compares them with Benchmarks/instructions.tsv, and fails when a row has grown by more than 5 %, naming the functions that grew.
+# Counts the instructions that an optimised build executes for fixed loads through codec, log, store, broker, client and Combine core, with valgrind's callgrind. These numbers don't
+# depend on the machine's load. Compares them with Benchmarks/instructions.tsv, and fails when a row has grown by more than 5 %, naming the functions that grew.
 #
 #   scripts/instructions.sh                  compare
-#   scripts/instructions.sh --record         write the tables anew: in a change that is meant to alter them
+#   scripts/instructions.sh --record         write the tables again: in a change that is meant to alter them
 #   scripts/instructions.sh --filter TEXT    only loads with TEXT in their names (compares only)
 #
-# Exits with 0 when nothing has grown, 1 when something has, 2 when it can't compare.
+# Exits with 0 when no row has grown, 1 when one has, 2 when it can't compare.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ build=(swift build -c release --package-path Benchmarks --scratch-path .build/in
   { cat "$work/build.log" >&2; fail "the benchmark doesn't build"; }
 bench=$("${build[@]}" --show-bin-path)/sluice-bench
 
-# A repeated string instruction counts once per byte, so that long copies, which glibc makes by one, would drown everything else.
+# A repeated string instruction counts once per byte. glibc copies long memory with one, and its count would hide all others.
 never=0x7fffffff
 export GLIBC_TUNABLES=glibc.cpu.x86_rep_movsb_threshold=$never:glibc.cpu.x86_rep_stosb_threshold=$never
 
@@ -66,7 +66,7 @@ while IFS=$'\t' read -r load unit units; do
 done < <("$bench" fixed --list)
 [ -s "$work/functions" ] || fail "no load has '$filter' in its name"
 
-# Copying memory has a column of its own: its amount follows from the records and the simulated sockets.
+# Copies of memory have a column of their own, since their amount depends on the records and the simulated sockets.
 awk -F'\t' '
   NR == FNR { unit[$1] = $2; order[++n] = $1; next }
   $2 ~ /^_*(memcpy|memmove|memset)/ { copying[$1] += $3; next }
@@ -77,7 +77,7 @@ awk -F'\t' '
 if $record; then
   mkdir -p Benchmarks
   { printf 'load\tunit\tinstructions\tcopying\n'; cat "$work/rows"; } >"$rows"
-  # Functions of less than a hundredth of their row say little and change with every build.
+  # Functions below a hundredth of their row's count mean little and change with every build.
   {
     printf 'load\tfunction\tinstructions\n'
     awk -F'\t' 'NR == FNR { total[$1] = $3 + $4; next } $3 >= total[$1] / 100' "$work/rows" "$work/functions" |
@@ -88,7 +88,7 @@ if $record; then
 fi
 
 [ -f "$rows" ] || fail "$rows is missing; scripts/instructions.sh --record writes it"
-# Less than one instruction per unit is rounding.
+# A difference of less than one instruction per unit is rounding.
 awk -F'\t' -v tolerance=$tolerance -v filter="$filter" '
   FNR == 1 { file++ }
   file == 1 { if (FNR > 1) { was[$1] = $3; copied[$1] = $4 } next }

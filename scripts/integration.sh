@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the broker and its clients in containers, which are paused, killed, cut off and replaced: the scenarios in scripts/integration.
+# Runs the broker and its clients in containers, which are paused, killed, cut off and replaced, with the scenarios in
+# scripts/integration.
 set -euo pipefail
 
 usage() {
@@ -108,7 +109,7 @@ if [ -z "$IMAGE" ]; then
     say "building (the first time takes some minutes)"
     scripts/release.sh --no-profile "$PROGRAMS"
   fi
-  # The last part of Docker/Dockerfile, with files that its first part would make in a container of its own.
+  # The last part of Docker/Dockerfile. Its files were made above, not in a container as in the first part.
   Docker/assemble.sh "$PROGRAMS" "$work/image"
   sed -n '/^FROM \${RUNTIME_IMAGE}/,$p' Docker/Dockerfile |
     sed 's/^FROM .*/FROM scratch/; s|--from=build \(.*\)/image/|\1/|' >"$work/Dockerfile"

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the images that Docker/Dockerfile begins with from Debian's packages and this machine's Swift, where no registry can be reached.
-# Needs root, docker and debootstrap. Existing images aren't made again.
+# If no registry can be reached, makes the base images of Docker/Dockerfile from Debian's packages and this machine's Swift.
+# Needs root, docker and debootstrap. Existing images are kept.
 #
 #   scripts/local-base-images.sh [base|build]...     default: both
 #
 #   sluice-base    a small Debian
 #   sluice-build   that, with Swift: BUILD_IMAGE. Its size is the toolchain's
 #
-# SUITE is the release of Debian, default: this machine's; MIRROR is the mirror that it is fetched from.
+# SUITE is the release of Debian, default: this machine's; MIRROR is the mirror to download it from.
 set -euo pipefail
 
 say() { echo "local-base-images: $*" >&2; }
@@ -43,14 +43,14 @@ base() {
   tar -C "$work/base" -c . | docker import --change 'CMD ["/bin/bash"]' - "sluice-base:$SUITE" >/dev/null
 }
 
-# The packages that hold the libraries that the toolchain's programs are linked with.
+# Prints the packages of the libraries with which the toolchain's programs are linked.
 needed_by_toolchain() {
   local program
   for program in swift-frontend swift-build clang lld; do
     ldd "$(readlink -f "$1/bin/$program")"
   done | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | { grep -v "^$1/" || true; } | sort -u | while read -r library; do
     library=$(readlink -f "$library")
-    # Packages still say /lib where that leads to /usr/lib.
+    # Packages still list /lib, even if it is a link to /usr/lib.
     { dpkg-query -S "$library" "${library#/usr}" 2>/dev/null || true; } | sed -n '1s/:.*//p'
   done | sort -u
 }
@@ -69,7 +69,7 @@ RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends \
 COPY ${toolchain##*/} /opt/swift/usr
 ENV PATH=/opt/swift/usr/bin:/usr/sbin:/usr/bin:/sbin:/bin
 END
-  # The debugger and what editors use aren't needed for building, and are large.
+  # The debugger and the tools for editors are large and aren't needed for building.
   tar -c --exclude='*lldb*' --exclude='*sourcekit*' --exclude='*clangd*' -C "$work" Dockerfile -C "$toolchain/.." "${toolchain##*/}" |
     docker build --tag "sluice-build:$SUITE" - >"$work/log" 2>&1 || { tail -20 "$work/log" >&2; fail "docker build failed"; }
 }

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Kills nodes of a cluster under the load of MQTT's clients, and has the clients go to other nodes: what was acknowledged comes, at QoS 2 once.
+# Kills nodes of a cluster under the load of MQTT clients, and lets the clients connect to other nodes: acknowledged messages arrive, at QoS 2 exactly once.
 #
 #   scripts/mqtt-cluster-kills.sh [--kills N] [--qos 1|2]
 #
-# Starts a cluster of its own (three servers of the engine and three brokers), with a client of paho that publishes and one that subscribes, both with sessions.
-# N times (default 20) it kills a node, in turns that of the publisher, that of the subscriber, and a random one, and starts it again; a client whose node is gone
-# connects to the next one. At the end it prints what was lost and what came twice, and fails where that is against the QoS.
+# Starts a cluster of its own (three servers of the engine and three brokers), with a paho client that publishes and one that subscribes, both with sessions.
+# N times (default 20) it kills a node and starts it again: in turns the publisher's, the subscriber's, and a random one. A client whose node is killed connects
+# to the next one. At the end it prints which messages were lost and which were duplicated, and fails if that violates the QoS.
 #
-#   SLUICE_BIN_DIR=FOLDER        where sluiced is, instead of building it
-#   SLUICE_CLUSTER_PORT=N        as scripts/cluster.sh has it; default: 15222
-#   SLUICE_CLUSTER_NODE_PORT=N   the same; default: 18420
+#   SLUICE_BIN_DIR=FOLDER        the folder with sluiced, instead of building it
+#   SLUICE_CLUSTER_PORT=N        as for scripts/cluster.sh; default: 15222
+#   SLUICE_CLUSTER_NODE_PORT=N   as for scripts/cluster.sh; default: 18420
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -49,7 +49,7 @@ PYTHONPATH=$clients python3 scripts/cluster/mqtt-load.py "$qos" $ports <"$SLUICE
 load=$!
 exec 4>"$SLUICE_CLUSTER_DIR/orders"
 
-# The last value that the load has printed for a name.
+# The last value that the load printed for a name.
 last() { sed -nE "s/^$1 ([0-9]+)$/\1/p" "$SLUICE_CLUSTER_DIR/load" | tail -n 1; }
 
 await() { # NAME VALUE: until the value is at least that
@@ -72,7 +72,7 @@ for kill in $(seq "$kills"); do
   esac
   kill -9 "$(sed -nE "s/^node $node .* ([0-9]+)$/\1/p" "$SLUICE_CLUSTER_DIR/lines")"
   echo "mqtt-cluster-kills: killed $node ($kill of $kills) at message $(last acknowledged)" >&2
-  # The others take over, or the node itself is faster.
+  # Either the others take over the shards, or the node itself restarts first.
   sleep "0.$((RANDOM % 10))"
   [ $((kill % 2)) -eq 0 ] || sleep 4
   scripts/cluster.sh up 4>&- >"$SLUICE_CLUSTER_DIR/lines"

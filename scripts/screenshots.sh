@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Draws the pictures of the documentation anew from the real programs, as SVG: a terminal in which a slow subscriber holds up a producer, and the dashboard meanwhile.
+# Draws the pictures of the documentation again from the real programs, as SVG: a terminal in which a slow subscriber blocks a producer, and the dashboard at that time.
 #
 #   scripts/screenshots.sh [--programs DIRECTORY]     DIRECTORY has sluiced and sluice; default: the release build
 #
-# Needs tmux and python3, and Chromium for the dashboard. The pictures are demand.svg and dashboard.svg in Sources/Documentation/Sluice.docc/Resources. To look at every place of the page,
+# Needs tmux and python3, and Chromium for the dashboard. The pictures are demand.svg and dashboard.svg in Sources/Documentation/Sluice.docc/Resources. To look at all views of the page,
 # in both themes and at two widths: scripts/screenshots/dashboard.py ADDRESS png DIRECTORY.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,7 +60,7 @@ say 'sluice why jobs'
 python3 scripts/screenshots/terminal_svg.py <"$work/screen" >"$work/picture"
 mv "$work/picture" Sources/Documentation/Sluice.docc/Resources/demand.svg
 
-# --- The dashboard, in the same trouble
+# --- The dashboard, in the same situation
 
 if ! command -v chromium >/dev/null && ! command -v google-chrome >/dev/null; then
   echo "screenshots: no picture of the dashboard: Chromium is missing" >&2

@@ -43,7 +43,7 @@ def properties(text):
                 # Inlinable code can't use what is private.
                 is_hidden = re.search("private|usableFromInline", found["modifiers"]) or any(scope[1] for scope in scopes)
                 yield number, scopes[-1][0], found["name"], is_mutable, is_mutable and not is_hidden
-        # What is in a private type, no other file sees.
+        # Other files don't see the members of a private type.
         if found := TYPE.match(line):
             pending = (found["name"] if found["kind"] == "class" else None, "private" in found["modifiers"])
         for character in line:

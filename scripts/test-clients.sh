@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the clients in other languages that lie in Clients/: types, style, tests against a real broker, and the package as users install it.
+# Tests the clients in other languages in Clients/: types, style, tests against a real broker, and the package as users install it.
 #
 #   scripts/test-clients.sh                     with the broker that scripts/test.sh has built, or builds one
 #   scripts/test-clients.sh --programs DIR      with the programs in DIR
 #
-# Python's tools come from PyPI into .build/clients. Where a language or its tools can't be had, its client is skipped with a message;
-# exits with 3 where both are.
+# Python's tools are installed from PyPI into .build/clients. If a language or its tools can't be installed, its client is skipped with a
+# message; exits with 3 if both are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/strict.sh
@@ -22,7 +22,7 @@ tools=$PWD/.build/clients/tools
 work=$(mktemp -d "${TMPDIR:-/tmp}/sluice-clients.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# Whether Python and the tools that its client is tested with are there.
+# Whether Python and the tools to test its client are installed.
 has_python() {
   command -v python3 >/dev/null || { skip "Python: python3 isn't installed"; return 1; }
   python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { skip "Python: python3 is older than 3.11"; return 1; }
@@ -76,11 +76,11 @@ test_python() {
   done
 }
 
-# The newest Python that is installed beside python3: in PATH, or by pyenv. Nothing where python3 is the newest.
+# The newest Python that is installed besides python3: in PATH, or by pyenv. Empty if python3 is the newest.
 newest_python() {
   local program newest=
   for program in $(compgen -c python3. | grep -xE 'python3\.[0-9]+' | sort -uV) "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
-    # A shim of pyenv is there for versions that aren't chosen, too.
+    # pyenv also installs a shim for versions that aren't selected.
     "$program" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null || continue
     [ -z "$newest" ] || [ "$("$program" -c 'import sys; print(sys.version_info[1])')" -gt "$("$newest" -c 'import sys; print(sys.version_info[1])')" ] || continue
     newest=$program

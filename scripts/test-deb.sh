@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries the Debian package in a temporary container: it installs, serves, is upgraded with all records, is removed, and leaves nothing.
-# Where no docker answers, and this is a Debian and the user root, the container is an overlay of this system in namespaces of its own.
+# Tests the Debian package in a temporary container: it installs, serves, is upgraded with all records, is removed, and leaves nothing.
+# If docker doesn't answer, this system is a Debian and the user is root, the container is an overlay of this system in namespaces of its own.
 set -euo pipefail
 
 usage() {
@@ -59,7 +59,7 @@ finish() {
     docker rm --force --volumes "$container" >/dev/null 2>&1 || true
   fi
   if [ "$code" -ne 0 ] && [ -s "$work/broker.log" ]; then tail -n 30 "$work/broker.log"; fi
-  # With the first process of the namespaces all others end, and the mounts go.
+  # The first process of the namespaces is killed, which ends all others and removes the mounts.
   if [ -n "$holder" ]; then kill -9 "$holder" 2>/dev/null || true; fi
   rm -rf "$work"
   exit "$code"
@@ -109,14 +109,15 @@ beginContainer() {
     done
     check "systemd runs" inside test -d /run/systemd/system
   fi
-  # The dependencies come from Debian. The files before and after are compared, so no other package may change them.
+  # The dependencies come from Debian. The test compares files before and after, so no other package may change them.
   inside sh -c 'ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || apt-get update -qq' </dev/null >/dev/null
   inside apt-get install -y -qq --no-install-recommends adduser </dev/null >/dev/null 2>&1
   unpack() { inside apt-get install -y -qq --no-install-recommends "/packages/$1" </dev/null; }
   purge() { inside apt-get purge -y -qq --auto-remove sluice </dev/null; }
 }
 
-# This system, as it is, with all changes in memory, and processes and a network of its own. The dependencies must be installed here.
+# This system, unchanged, with all changes in memory, and with its own processes and network. The dependencies must be installed
+# here.
 beginOverlay() {
   mkdir "$work/overlay"
   # shellcheck disable=SC2016 # for the shell in there
@@ -158,7 +159,7 @@ answers() {
   done
   return 1
 }
-# The part of a service manager.
+# Does the work of a service manager.
 launch() {
   if [ -n "$SYSTEMD" ]; then return; fi
   # shellcheck disable=SC2046 # the words of the unit's command
@@ -192,13 +193,13 @@ if [ -n "$SYSTEMD" ]; then
   check "as a service" inside systemctl --quiet is-active sluiced
   check "which starts with the system" inside systemctl --quiet is-enabled sluiced
   check "and reloads" inside systemctl reload sluiced
-  # systemd's journal is the log's only place: nothing to rotate.
+  # The log is only in systemd's journal, so there is nothing to rotate.
   check "its log is in the journal" eval 'inside journalctl --quiet -u sluiced -t sluiced | grep -q listening'
   check "with priorities" eval '[ -z "$(inside journalctl --quiet -u sluiced -p err)" ]'
   check "and in no file" eval '[ -z "$(inside find /var/log -name "*sluice*")" ]'
 fi
 check "an example of a journal of its own is there" has -s /usr/share/doc/sluice/journald@sluice.conf
-# The daily copy: there, off until the operator wants it, and what it would do works as the broker's user.
+# The daily copy: it is installed, disabled until the operator enables it, and its command works as the broker's user.
 check "the timer of the copy is there" has -s /lib/systemd/system/sluice-backup.timer -a -s /lib/systemd/system/sluice-backup.service
 check "and its service names programs that are there" inside sh -c 'test -x "$(sed -n "s/^ExecStart=\([^ ]*\).*/\1/p" /lib/systemd/system/sluice-backup.service)"'
 if [ -n "$SYSTEMD" ]; then
@@ -246,7 +247,7 @@ quit
 purge >/dev/null 2>&1
 check "when it is purged, so are the records" hasnt -e /var/lib/sluice
 check "and the user" eval '! knows_user'
-# Copies are the operator's.
+# Copies belong to the operator.
 inside rm -rf /var/lib/sluice-backup
 files >"$work/after"
 check "nothing is left" diff "$work/before" "$work/after"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what is missing, checks the format, builds with warnings as errors, and runs every test.
+# Installs missing packages, checks the format, builds with warnings as errors, and runs every test.
 # Options are passed on to `swift test`: scripts/test.sh --filter SluiceLogTests
 #
-# Stories under random faults are played from the same seeds in every run, so that a run fails for what was changed. SLUICE_SEED_BASE=fresh plays others:
-# look for faults that way in runs of their own.
+# Scenarios with random faults use the same seeds in every run, so that a run only fails because of a change. SLUICE_SEED_BASE=fresh uses other seeds:
+# to look for faults, use it in separate runs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/strict.sh
@@ -20,13 +20,15 @@ log=.build/strict/test.log
 # Runs tests; the options are those of `swift test`.
 run() { swift test "${strict[@]}" "$@" </dev/null 2>&1 | tee "$log"; }
 
-# Servers and brokers that keep leases and elect leaders by their clocks, one suite at a time: nothing else may want the processors.
+# Tests with servers and brokers that keep leases and elect leaders by their clocks. They run one suite at a time, and nothing else
+# may use the processors.
 clusters='^(IntegrationTests[.](Cluster[A-Za-z]*Tests|StaleOwnerTests)|SluiceNATSTests[.](AccessTests|ClusterTests|EngineTests)|SluiceClusterTests[.](RealClusterTests|EngineStoreTests))'
-# Worlds whose clocks are simulated: they take what the clusters leave of the processors, since they are only slower then.
+# Worlds whose clocks are simulated. They use the processor time that the clusters leave, since lack of it only makes them
+# slower.
 worlds=(SimulationTests ClusterSimulationTests)
 worlds_log=.build/strict/test-worlds.log
 
-# Each module by itself: all at once, hundreds of threads and gigabytes of simulated worlds take the processors half as much time again.
+# Runs each module by itself. All at once, hundreds of threads and gigabytes of simulated worlds take half as much processor time again.
 each_module() {
   local module
   for module in Tests/*Tests; do
@@ -35,7 +37,7 @@ each_module() {
   done
 }
 
-# By the program itself: two `swift test` in one folder wait for each other.
+# Runs the test program directly, since two `swift test` in one folder wait for each other.
 each_world() {
   local module program
   program=$(swift build "${strict[@]}" --show-bin-path)/sluicePackageTests.xctest
@@ -47,7 +49,7 @@ each_world() {
 clusters_beside_worlds() {
   local beside failed=0
   : >"$worlds_log"
-  # A process group of its own, so that nothing of it outlives this script.
+  # A separate process group, so that no process of it outlives this script.
   set -m
   each_world &
   beside=$!
@@ -68,7 +70,7 @@ else
     && each_module && clusters_beside_worlds && exit 0
 fi
 
-# Failures are among thousands of lines: repeats them at the end.
+# Failures are among thousands of lines, so they are repeated at the end.
 {
   echo
   echo "test: FAILED; all of the output is in $log"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Removes what scripts/install.sh has installed, and stops the service. Keeps configuration and records unless told otherwise.
+# Removes all that scripts/install.sh has installed, and stops the service. Keeps configuration and records unless an option
+# says otherwise.
 set -euo pipefail
 
 usage() {
@@ -68,7 +69,7 @@ if [ -n "$service" ] && [ -z "$DESTDIR" ] && [ -d /run/systemd/system ]; then ru
 if [ -n "$PURGE" ]; then
   run rm -rf "$DESTDIR/var/lib/sluice"
   run rm -f "$DESTDIR/etc/sluice/sluiced.toml"
-  # Keys and permissions that the administrator put there stay.
+  # Keys and permissions that the administrator added stay.
   if [ -d "$DESTDIR/etc/sluice" ]; then run rmdir --ignore-fail-on-non-empty "$DESTDIR/etc/sluice"; fi
   if [ -z "$DESTDIR" ] && getent passwd sluice >/dev/null; then run userdel sluice; fi
 else

@@ -1,4 +1,4 @@
-"""Puts a client for Sluice through the scenarios. ``scripts/conformance.sh`` starts it."""
+"""Runs a client for Sluice through the scenarios. ``scripts/conformance.sh`` starts it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Run:
                 self.skipped.append(scenario.name)
                 continue
             if not await self._try(scenario, driver, broker):
-                # What a failed scenario leaves behind must not disturb the next one.
+                # Remains of a failed scenario must not disturb the next one.
                 await driver.stop()
                 driver = None
         if driver is not None:

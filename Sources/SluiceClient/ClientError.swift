@@ -196,7 +196,7 @@ extension ClientError {
     self.init(Fault(error), topic: topic)
   }
 
-  static let closedHere = ClientError(.closed, "the client was closed; connect again to go on")
+  static let closedHere = ClientError(.closed, "the client was closed; connect again to continue")
   static let clientReleased = ClientError(
     .closed,
     "the Client was released, which closes its connection; hold it for as long as its topics and subjects are used"

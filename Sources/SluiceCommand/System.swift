@@ -7,7 +7,7 @@ public enum Environment {
     unsafe getenv(name).map { unsafe String(cString: $0) }
   }
 
-  /// The directory that the process was started in; nil when it is gone.
+  /// The working directory of the process; nil if it was deleted.
   public static var workingDirectory: String? {
     var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
     guard let path = unsafe getcwd(&buffer, buffer.count) else { return nil }
@@ -36,7 +36,7 @@ public enum FileBytes {
   public struct Failure: Error {
     /// "open" or "read".
     public var action: String
-    /// Why, in the system's words.
+    /// The system's error message.
     public var reason: String
 
     /// "cannot open NAME: No such file or directory".
@@ -58,7 +58,7 @@ public enum FileBytes {
     return try read(descriptor, limit: limit, until: last)
   }
 
-  /// Reads to the end, up to `limit` bytes. Stops early after a block that has the byte `last` in it.
+  /// Reads to the end, up to `limit` bytes. Stops early after a block that contains the byte `last`.
   public static func read(
     _ descriptor: Int32, limit: Int = .max, until last: UInt8? = nil
   ) throws(Failure) -> [UInt8] {
@@ -81,47 +81,14 @@ public enum FileBytes {
   }
 }
 
-/// Standard input, output and error as they were given to the process.
+/// The standard input, output and error that the process was started with.
 public enum StandardStreams {
-  /// Fills places that were left empty, as by `>&-`, so that no socket or file gets the number 0, 1 or 2, and with it the program's input and output.
-  /// Reading and writing there still fails. First thing in `main`.
+  /// Opens closed standard streams, as by `>&-`, so that no socket or file gets the number 0, 1 or 2, and receives the program's output. Reading and writing
+  /// there still fails. Called first in `main`.
   public static func reserve() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) < 0 {
-      // The lowest free number is taken, which is this one. For the wrong direction each, so that using it is an error.
+      // Opening uses the lowest free number, which is this one. Each is opened for the wrong direction, so that using it fails.
       _ = unsafe open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
     }
-  }
-}
-
-/// Writes to file descriptors, and names the system's errors.
-public enum Descriptor {
-  /// The system's text for an error number: "No such file or directory".
-  public static func reason(_ code: Int32 = errno) -> String { unsafe String(cString: strerror(code)) }
-
-  /// Writes all of `bytes`, waiting as long as it takes.
-  ///
-  /// - Returns: 0, or the system's error number; `EPIPE` when the reader is gone. Part of `bytes` may have been written then.
-  public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
-    var rest = unsafe bytes
-    while unsafe !rest.isEmpty {
-      let count = unsafe Glibc.write(descriptor, rest.baseAddress, rest.count)
-      if count >= 0 {
-        unsafe rest = unsafe UnsafeRawBufferPointer(rebasing: rest[count...])
-      } else if errno == EAGAIN {
-        // Another process has made the shared pipe or terminal non-blocking.
-        var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-        _ = unsafe poll(&waiting, 1, -1)
-      } else if errno != EINTR {
-        return errno
-      }
-    }
-    return 0
-  }
-
-  /// Writes `text` whole. Returns as ``writeAll(_:to:)``.
-  @discardableResult
-  public static func write(_ text: String, to descriptor: Int32) -> Int32 {
-    var text = text
-    return text.withUTF8 { unsafe writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
   }
 }

@@ -42,7 +42,7 @@ final class SettingsReload: Sendable {
   func reread() {
     guard source.path != nil else {
       guard access.authenticatesClients || tls != nil else {
-        return logger.log(.warning, "there is no file to reread", ["signal": .text("SIGHUP")])
+        return logger.log(.warning, "there is no file to read again", ["signal": .text("SIGHUP")])
       }
       if tls != nil, rereadCertificates() { rereadPeers(nil) }
       if access.authenticatesClients { rereadAccess(access.files) }
@@ -53,7 +53,7 @@ final class SettingsReload: Sendable {
     } catch {
       for line in error.lines {
         logger.log(
-          .error, "the configuration stays as it was: what was reread is wrong", ["cause": .text(line)])
+          .error, "the configuration stays unchanged: the file has a mistake", ["cause": .text(line)])
       }
     }
   }
@@ -130,12 +130,12 @@ final class SettingsReload: Sendable {
       }
       if setting.write(wanted) != setting.write(new) {
         logger.log(
-          .warning, "this setting needs a restart",
+          .warning, "a changed setting needs a restart",
           ["setting": .text(name), "now": .text(after ?? ""), "wanted": .text(setting.write(new) ?? "")])
       }
     }
     logger.log(
-      .info, "reread the configuration",
+      .info, "the configuration was read again",
       ["file": .text(source.path ?? ""), "changes": .number(changes)])
   }
 
@@ -148,7 +148,7 @@ final class SettingsReload: Sendable {
       let policy = try files.load { logger.log(.warning, $0) }
       broker.updateAccess(policy)
       logger.log(
-        .info, "reread users, keys and permissions",
+        .info, "users, keys and permissions were read again",
         [
           "users": .number(policy.users.count), "keys": .number(policy.tokenKeys.count),
           "identities": .number(policy.permissions.count),
@@ -156,7 +156,7 @@ final class SettingsReload: Sendable {
       return true
     } catch {
       logger.log(
-        .error, "users, keys and permissions stay as they were: what was reread is wrong",
+        .error, "users, keys and permissions stay unchanged: a file can't be used",
         ["cause": .text(error.description)])
       return false
     }
@@ -174,7 +174,7 @@ final class SettingsReload: Sendable {
       return true
     } catch {
       logger.log(
-        .error, "what other nodes are known by stays as it was: what was reread is wrong",
+        .error, "the authorities and names of other nodes stay unchanged: a file can't be used",
         ["cause": .text(error.description)])
       return false
     }
@@ -191,7 +191,7 @@ final class SettingsReload: Sendable {
       try tls.reload(options)
       try adminTLS?.reload(tls.options.withoutClients)
       logger.log(
-        .info, "reread certificates; connections stay",
+        .info, "certificates were read again; connections stay open",
         [
           "certificate": .text(tls.options.certificate),
           "expires": .text(tls.expires.map { WallTime.format($0) } ?? "unknown"),
@@ -200,7 +200,7 @@ final class SettingsReload: Sendable {
       return true
     } catch {
       logger.log(
-        .error, "certificates stay as they were: what was reread is wrong",
+        .error, "certificates stay unchanged: a file can't be used",
         ["cause": .text(error.description)])
       return false
     }

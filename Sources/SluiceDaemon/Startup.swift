@@ -134,7 +134,7 @@ enum Startup {
     for warning in server.warnings { logger.log(.warning, warning) }
     if let expires = server.expires, expires <= WallTime.now {
       logger.log(
-        .warning, "the certificate has expired, and no client that looks at it will connect",
+        .warning, "the certificate has expired: clients that verify it can't connect",
         ["certificate": .text(server.options.certificate), "expired": .text(WallTime.format(expires))])
     }
   }
@@ -173,7 +173,8 @@ enum Startup {
     do {
       return try AdminServer(at: address, view, options)
     } catch {
-      throw UsageError("\(explained(error, option: "admin")); --admin off does without")
+      throw UsageError(
+        "\(explained(error, option: "admin")); to start without the admin listener: --admin off")
     }
   }
 
@@ -182,8 +183,9 @@ enum Startup {
     guard let error = error as? IOError else { return "cannot start: \(error)" }
     let advice =
       switch error.code {
-      case EADDRINUSE: "; stop the program that has it, or choose another address with --\(option)"
-      case EACCES, EPERM: "; choose a port from 1024 on, or a path that this user may write, with --\(option)"
+      case EADDRINUSE: "; stop the program that uses it, or choose another address with --\(option)"
+      case EACCES, EPERM:
+        "; choose a port of 1024 or above, or a path that this user may write, with --\(option)"
       case ENOENT, ENOTDIR: "; choose a path in a directory that exists with --\(option)"
       case EADDRNOTAVAIL: "; this machine has no such address: choose another with --\(option)"
       default: ""
@@ -205,7 +207,7 @@ extension Logger {
     } else if !address.hasTLS {
       log(
         .warning,
-        "what goes to and from this address can be read on the way, passwords and tokens included: it is without TLS",
+        "this address has no TLS: passwords, tokens and records can be read on the way; listen on tls://HOST:PORT",
         ["address": .text(address.description)])
     }
   }
@@ -216,7 +218,7 @@ extension Logger {
     for name in Environment.names(withPrefix: "SLUICED_") where !known.contains(name) {
       guard let nearest = Spelling.nearest(to: name, in: known) else { continue }
       log(
-        .warning, "this environment variable means nothing here",
+        .warning, "an environment variable isn't known, and was ignored",
         ["name": .text(name), "nearest": .text(nearest)])
     }
   }

@@ -10,7 +10,7 @@ extension CompactedRecords {
         state.records._checkInvariants(state.table, isOrdered: isOrdered)
         state.deletions._checkInvariants(state.table, isOrdered: isOrdered)
         precondition(
-          state.table.count == state.records.count + state.deletions.count, "each key is there once")
+          state.table.count == state.records.count + state.deletions.count, "each key occurs once")
         precondition(state.recordsLostBefore <= state.firstKept)
         // A trim of a stored topic may name records that wait for the disk.
         precondition(state.firstKept <= state.head || state.storage != nil)

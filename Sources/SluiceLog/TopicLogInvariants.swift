@@ -36,7 +36,7 @@ extension TopicLog {
     fileprivate func _checkInvariants(previousTime: Int64) {
       precondition(records > 0, "no segment is empty")
       precondition(position <= segment.capacity)
-      precondition(segment.end == (records, position), "what was written is committed")
+      precondition(segment.end == (records, position), "all written records are committed")
       var time = previousTime
       var place = Place(record: 0, position: 0, recordBytes: 0, time: .min)
       var entries = (0..<segment.indexCount.load(ordering: .acquiring)).map { unsafe segment.index[$0] }[...]

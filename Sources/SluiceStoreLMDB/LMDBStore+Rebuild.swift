@@ -50,20 +50,6 @@ extension LMDBStore {
   }
 }
 
-/// The result of rebuilding a store from what could be read of its file.
-public struct StoreRebuild: Hashable, Sendable {
-  /// The damage of the old file, in a line each.
-  public var faults: [String]
-  /// The part of it that was read, and is in the new file.
-  public var topics: UInt64 = 0
-  public var batches: UInt64 = 0
-  public var states: UInt64 = 0
-  /// Batches and states of topics whose rows couldn't be read: they are in the new store, under rows that `StoreRepair` restores.
-  public var topicsWithoutRows: UInt64 = 0
-  /// Entries whose values couldn't be read.
-  public var lost: UInt64 = 0
-}
-
 extension LMDBStore {
   /// Returns the damage in the structure of a store's file, in a line each; empty for a sound file. No process may have it open to write.
   ///
@@ -76,7 +62,7 @@ extension LMDBStore {
   public static func pageFaults(
     at path: String, progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
   ) throws(StoreError) -> [String] {
-    let directory = try StoreDirectory(path, .readOnly)
+    let directory = try StoreDirectory(path)
     let lock = try StoreLock(path, isShared: true)
     defer { lock.release() }
     return try PageCheck(directory.data, progress: progress).faults
@@ -99,7 +85,7 @@ extension LMDBStore {
     at path: String, limit: Int = Options().limit,
     progress: @escaping (_ done: UInt64, _ total: UInt64) -> Bool = { _, _ in true }
   ) throws(StoreError) -> StoreRebuild? {
-    let directory = try StoreDirectory(path, .existing)
+    let directory = try StoreDirectory(path)
     let lock = try StoreLock(path, isShared: false)
     defer { lock.release() }
     let faults = try PageCheck(directory.data, progress: progress).faults

@@ -77,7 +77,7 @@ public final class LMDBStore: TopicStore, @unchecked Sendable {
   init(_ path: String, _ options: Options, _ schema: LMDBSchema) throws(StoreError) {
     self.options = options
     self.schema = schema
-    directory = try StoreDirectory(path, options.access)
+    directory = try StoreDirectory(path, isCreating: options.access == .create)
     lock = options.access == .snapshot ? nil : try StoreLock(path, isShared: options.access == .readOnly)
     // Of one that wasn't finished, a new one or a compacted copy, nothing is of use.
     if options.access.isWriting { directory.removeNew() }

@@ -1,4 +1,4 @@
-// What tests ask the allocator, which the toolchain's Glibc module leaves out.
+// Functions of the allocator that tests need and the toolchain's Glibc module omits.
 #ifndef SLUICE_CMALLOC_SHIM_H
 #define SLUICE_CMALLOC_SHIM_H
 

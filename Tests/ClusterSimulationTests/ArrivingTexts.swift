@@ -3,7 +3,7 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// Takes the texts of a topic's records, and notes when they came. Unchecked: a world is used by one thread.
+/// Receives the texts of a topic's records, with the times of arrival. Unchecked: a world is used by one thread.
 final class ArrivingTexts: @unchecked Sendable {
   private(set) var texts: [String] = []
   private var times: [MonotonicTime] = []

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceCluster
 
-/// Durable topics that keep the newest record of each key, while their owners stop and die.
+/// Durable topics that keep the newest record of each key, while their owners stop and crash.
 @Suite("Compact topics of a cluster")
 struct CompactClusterTests {
   private static let settings: TopicSettings = {
@@ -17,7 +17,7 @@ struct CompactClusterTests {
     return settings
   }()
 
-  /// Publishes records in a row, each of a key, and knows the newest of each key. Unchecked: a world is used by one thread.
+  /// Publishes consecutive records with keys, and tracks the newest of each key. Unchecked: a world is used by one thread.
   private final class Producer: @unchecked Sendable {
     private(set) var newest: [String: String] = [:]
     private(set) var problems: [String] = []
@@ -67,7 +67,7 @@ struct CompactClusterTests {
     arguments: 1...6 as ClosedRange<UInt64>)
   func owners(seed: UInt64) throws {
     let cluster = WholeCluster(seed: seed)
-    // So that checkpoints are written, too.
+    // Small, so that checkpoints are written.
     cluster.engineOptions.checkpointBytes = 1 << 20
     for name in ["a", "b", "c"] { try cluster.start(name) }
     #expect(cluster.settle())

@@ -3,11 +3,11 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// A subscriber with a durable cursor that commits some records, and subscribes again, elsewhere, now and then.
+/// A subscriber with a durable cursor that commits some records and resubscribes at times, perhaps at another node.
 ///
-/// The oracle: a subscription begins at or before the place that was committed, so that nothing is missing, and not before the place that the engine had stored.
-/// In it, no record is missing or comes twice.
-// @unchecked: one thread uses it.
+/// The oracle: a subscription starts at or before the committed position, so that no record is missing, and not before the position stored in the engine.
+/// Within a subscription, no record is missing or duplicated.
+// @unchecked: used by one thread.
 final class CursorLoad: StoryLoad, @unchecked Sendable {
   private static let name = "reader"
 
@@ -16,13 +16,13 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   private let clients: [Client]
   private let flaw: LoadFlaw?
   private var subscription: AnyCancellable?
-  /// Grows with each subscription.
+  /// Incremented by each subscription.
   private var life = 0
-  /// The offset behind the last record that was committed.
+  /// The offset after the last committed record.
   private var committed = 0
   /// The next record of this subscription; nil before the first.
   private var next: Int?
-  /// The lowest offset at which a new subscription may begin.
+  /// The lowest offset at which a new subscription may start.
   private var stored = 0
   private var last: TopicRecord?
   private var isFinishing = false
@@ -47,7 +47,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
     subscription = cluster.pick(clients).topic(
       producer.topic, from: .earliest, cursor: .init(Self.name, commit: .manual)
     ).sink { [unowned self] completion in
-      // The next one takes it over.
+      // The next subscription takes over the cursor.
       if life == self.life { ended(completion, wasStored: wasStored) }
     } receiveValue: { [unowned self] record in
       if life == self.life { take(record) }
@@ -57,9 +57,9 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
 
   private func ended(_ completion: Subscribers.Completion<ClientError>, wasStored: Bool) {
     if case .failure(let error) = completion {
-      // Frames of the former subscription may arrive later than this one's, by way of another node.
+      // Frames of the former subscription may arrive after this one's, through another node.
       if error.code == .cursorTaken { return subscribe() }
-      // A cursor can't be made while the engine can't be reached.
+      // A cursor can't be created while the engine is unreachable.
       if error.code == .storageFailed, !wasStored { return subscribe() }
     }
     notes.note("the subscription has ended: \(completion)")
@@ -84,7 +84,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
     notes.count("committed")
     record.commit()
     committed = max(committed, Int(record.offset) + 1)
-    // As if the records before the next two weren't there.
+    // Pretends that the last two records weren't committed.
     if flaw == .commitsAhead { committed = max(committed - 2, 0) }
   }
 
@@ -102,7 +102,7 @@ final class CursorLoad: StoryLoad, @unchecked Sendable {
   func leave() { subscription = nil }
 
   var isDone: Bool {
-    // A subscription that begins where everything was committed gets nothing.
+    // A subscription that starts after the last record gets nothing.
     cluster.stored.place(of: Self.name) == UInt64(producer.sent) && (next ?? committed) == producer.sent
   }
 

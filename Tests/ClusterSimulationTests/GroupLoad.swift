@@ -3,14 +3,14 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// Members of a group that acknowledge each record, at once or later, refuse some, and leave with others.
+/// Members of a group that acknowledge each record, immediately or later, retry some, and leave with others.
 ///
-/// The oracle: a record comes again until it is acknowledged, and never again once the engine has stored that it was.
-// @unchecked: one thread uses it.
+/// The oracle: a record is redelivered until it is acknowledged, and never after the engine has stored the acknowledgement.
+// @unchecked: used by one thread.
 final class GroupLoad: StoryLoad, @unchecked Sendable {
   private static let name = "workers"
-  /// What was on its way to a member when another one's acknowledgement was stored may still come, for as long as a node may be stalled that it comes through;
-  /// and once nothing is broken any more.
+  /// How long a delivery to one member may still arrive after another member's acknowledgement was stored: as long as a relaying node may be stalled, or a
+  /// short time once the faults have ended.
   private static let underWay = (stalled: Duration.seconds(7), whole: Duration.milliseconds(500))
 
   private unowned let cluster: WholeCluster
@@ -20,9 +20,9 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   private let options: GroupOptions
   private var members: [AnyCancellable?] = []
   private var held: [(member: Int, delivery: Delivery)] = []
-  /// When the faults ended.
+  /// The time at which the faults ended.
   private var end: MonotonicTime?
-  /// How often each record has come.
+  /// The number of deliveries of each record.
   private var deliveries: [Int: Int] = [:]
   private(set) var notes = LoadNotes("group")
 
@@ -53,7 +53,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   private func ended(
     _ index: Int, _ completion: Subscribers.Completion<ClientError>, wasStored: Bool
   ) {
-    // A group can't be made while the engine can't be reached. Another member may have made it before this one hears that.
+    // A group can't be created while the engine is unreachable. Another member may have created it before this one gets the reply.
     if case .failure(let error) = completion, error.code == .storageFailed, !wasStored { return join(index) }
     notes.note("member \(index) has ended: \(completion)")
   }
@@ -80,7 +80,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     }
   }
 
-  /// Whether the faults have ended, and what they had held up has come.
+  /// Whether the faults have ended, and delayed frames have arrived.
   private var isWhole: Bool { end.map { $0 + .seconds(1) < cluster.world.now } ?? false }
 
   private func settle(_ delivery: Delivery) {
@@ -93,7 +93,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     let index = cluster.world.random.next(in: 0...(members.count - 1))
     switch cluster.world.random.next(in: 0...3) {
     case 0:
-      // Leaves with what it has.
+      // Leaves with unacknowledged records.
       members[index] = nil
       held.removeAll { $0.member == index }
       join(index)
@@ -113,7 +113,7 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     settleHeld()
   }
 
-  /// All of its members leave, and others come.
+  /// All of its members leave, and new ones join.
   func begin() {
     for index in members.indices { join(index) }
   }

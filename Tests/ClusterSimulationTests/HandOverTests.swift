@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceCluster
 
-/// How shards go from a node that stops to the other nodes, step by step.
+/// How a stopping node hands over its shards to other nodes, step by step.
 @Suite("Planned hand-over of shards")
 struct HandOverTests {
   private static let durable: TopicSettings = {
@@ -21,7 +21,7 @@ struct HandOverTests {
     let cluster = WholeCluster(seed: seed)
     for name in ["a", "b", "c"] { try cluster.start(name) }
     #expect(cluster.settle())
-    // Until all nodes have waited for others.
+    // Until all nodes have finished waiting for others.
     cluster.world.run(for: .seconds(1))
     return cluster
   }
@@ -98,7 +98,7 @@ struct HandOverTests {
       #expect(cluster.run(limit: .seconds(5)) { arrivals.texts.count == 200 && producer.isDone })
       #expect(!owner.isRunning && producer.problems == [])
       #expect(arrivals.texts == (0..<200).map { "\($0)" })
-      // The client waits for 5 to 10 ms before it opens a stream again.
+      // The client waits for 5 to 10 ms before it reopens a stream.
       #expect(arrivals.longestPause < .milliseconds(40), "seed \(seed): \(arrivals.longestPause)")
     }
   }

@@ -7,13 +7,13 @@ import Testing
 
 @testable import SluiceCluster
 
-/// A server of the engine has lost the others, which count on its replicas for minutes: reads go there and get no answer.
+/// A server of the engine is isolated from the others, which count on its replicas for minutes: reads sent to it get no reply.
 @Suite("A cluster with an isolated replica")
 struct IsolatedReplicaTests {
-  /// Two nodes, of which the owner of the topic is killed when one server has lost the others.
+  /// Starts two nodes, isolates one server, and kills the owner of the topic.
   ///
   /// - Parameter limit: how long the other node may take.
-  /// - Returns: whether that serves all that was published by then.
+  /// - Returns: whether that node serves all published records within the limit.
   private func takeOver(seed: UInt64, replicaTimeout: Duration?, within limit: Duration) throws -> Bool {
     let cluster = WholeCluster(seed: seed)
     cluster.engineOptions.replicaTimeout = replicaTimeout
@@ -30,7 +30,7 @@ struct IsolatedReplicaTests {
       producer.publish(5)
       #expect(cluster.world.run(limit: .seconds(10)) { producer.isDone })
     }
-    // What is connected to that server goes to another one.
+    // Connections to that server move to another one.
     let isolated = Int(seed % 3)
     for node in [owner, other] {
       let way = cluster.addresses(for: node.name)[isolated]

@@ -7,7 +7,7 @@ import SluiceTopics
 import Synchronization
 import Testing
 
-/// What a node does, and doesn't do, while it can't know whether its shards are still its own.
+/// A node's behaviour while it can't know whether it still owns its shards.
 @Suite("A node without a valid lease")
 struct LeaseLossTests {
   @Test(
@@ -31,7 +31,7 @@ struct LeaseLossTests {
     }
     #expect(hasSuccessor)
     owner.goOn()
-    // Up to the moment at which it hears that it has no shards any more.
+    // Until it learns that it no longer has shards.
     _ = cluster.world.run(limit: .seconds(10)) { owner.member.routes.route(of: "prices") != .local }
     #expect(producer.acknowledged == 20)
     #expect(subscriber.next == 20)
@@ -55,7 +55,7 @@ struct LeaseLossTests {
     producer.publish(20)
     cluster.world.run(for: .microseconds(Int(seed) * 100))
     owner.pause()
-    // What the owner has sent before.
+    // Wait for frames that the owner has sent before.
     cluster.world.run(for: .seconds(1))
     let acknowledged = producer.acknowledged
     let hasSuccessor = cluster.world.run(limit: .seconds(60)) {

@@ -5,18 +5,18 @@ import Testing
 
 @testable import SluiceBroker
 
-/// The records of another node's topic that a node keeps for its subscribers, after a trim of the topic.
+/// Records of another node's topic that a node keeps for its subscribers, after the topic was trimmed.
 @Suite("A trim of a topic that other nodes relay")
 struct MirrorTrimTests {
-  /// A topic of 20 records, two subscribers of another node who share its records, and a third node.
+  /// A topic of 20 records, two subscribers of another node that share its records, and a third node.
   private struct Scene {
     let cluster: WholeCluster
     let owner: String
     let other: String
     let producer: NumberedProducer
-    /// Has got all records.
+    /// Has received all records.
     let quick: RequestingReader
-    /// Has got the first record, and requests no more.
+    /// Has received the first record, and requests no more.
     let slow: RequestingReader
 
     init(isDurable: Bool, lag: SubscriptionPlan.Lag) throws {
@@ -43,7 +43,7 @@ struct MirrorTrimTests {
       #expect(quick.offsets == Array(0..<20))
     }
 
-    /// Records that the relaying node has had from the owner.
+    /// The number of records that the relaying node has received from the owner.
     var received: Int {
       cluster.node(other)?.broker.links.first { $0.node == owner }?.recordsReceived ?? 0
     }
@@ -58,7 +58,7 @@ struct MirrorTrimTests {
   @Test("a subscriber gets no trimmed record that had come to its node", arguments: [false, true])
   func trim(isDurable: Bool) throws {
     let scene = try Scene(isDurable: isDurable, lag: .skip)
-    // Both subscribers read what has come once.
+    // Both subscribers read records that were sent once.
     #expect(scene.received == 21)
     try scene.trim(keepingLast: 2)
     scene.slow.request(.unlimited)
@@ -89,7 +89,7 @@ struct MirrorTrimTests {
   func cut() throws {
     let scene = try Scene(isDurable: true, lag: .skip)
     scene.cluster.cut(scene.owner, scene.other)
-    // The node gives its links up.
+    // The node closes its links.
     scene.cluster.world.run(for: .seconds(15))
     try scene.trim(keepingLast: 2)
     scene.cluster.heal(scene.owner, scene.other)
@@ -139,7 +139,7 @@ struct MirrorTrimTests {
     scene.slow.request(.unlimited)
     scene.cluster.world.run(for: .seconds(1))
     #expect(late.offsets == [18, 19])
-    // As a subscriber of the owner does: limits take effect for those that begin.
+    // As for a subscriber of the owner: limits apply to new subscriptions.
     #expect(scene.slow.offsets == Array(0..<20))
   }
 }

@@ -6,10 +6,10 @@ import SluiceTopics
 import SluiceWire
 import Testing
 
-/// Which other nodes a broker asks for what is about all nodes.
+/// The nodes that a broker includes in requests about all nodes.
 @Suite("The list of nodes that live")
 struct NodeListTests {
-  /// A cluster of three, of which `c` is drained.
+  /// A cluster of three nodes; `c` is drained.
   private func cluster() throws -> WholeCluster {
     let cluster = WholeCluster(seed: 5)
     for name in ["a", "b", "c"] { try cluster.start(name) }
@@ -46,7 +46,7 @@ struct NodeListTests {
     let began = cluster.world.now
     let topics = try cluster.wait { client.topics(completion: $0) }
     #expect(topics.map(\.topic) == ["orders"])
-    // The answer needs no wait for a link.
+    // The reply doesn't wait for a link.
     #expect(cluster.world.now - began < .seconds(1))
   }
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceCluster
 
-/// Clients that are sent to the owner of a topic while that does nothing, and its lease isn't over yet.
+/// Clients redirected to the owner of a topic while that is paused and its lease hasn't expired yet.
 @Suite("Clients of an owner that is paused")
 struct PausedOwnerTests {
   @Test(
@@ -30,7 +30,7 @@ struct PausedOwnerTests {
     cluster.world.run(for: .milliseconds(milliseconds))
     let reader = ArrivingTexts(of: late.topic("orders.new", from: .earliest), in: cluster.world)
     #expect(cluster.run(limit: .seconds(10)) { reader.texts.count == 10 })
-    // A lease takes 2 s, and the engine some time to end it; connecting alone may take 2 s more.
+    // A lease lasts 2 s, and the engine takes some time to end it; connecting alone may take 2 s more.
     let paused = cluster.world.now - begin
     #expect(paused < .milliseconds(2_700), "\(paused)")
     owner.goOn()

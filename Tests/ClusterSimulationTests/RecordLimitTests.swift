@@ -4,13 +4,13 @@ import SluiceSimulation
 import SluiceWire
 import Testing
 
-/// The longest record of a cluster: what the engine can store, if that is less than the operator allows.
+/// The longest record of a cluster: the engine's limit, if that is lower than the operator's.
 @Suite("The record limit of a cluster")
 struct RecordLimitTests {
   @Test("clients learn what the engine can store, and refuse longer records themselves")
   func engineTakesLess() throws {
     let cluster = WholeCluster(seed: 3)
-    // Messages of 1 KiB, of which an atomic batch has so many.
+    // Messages of 1 KiB; an atomic batch has a limited number of them.
     cluster.engine.maximumPayload = 2_048
     for name in ["a", "b"] { try cluster.start(name) }
     #expect(cluster.settle())

@@ -6,10 +6,10 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceCluster
 
-/// Subscribers of other nodes than the owner share a subscription at the owner.
+/// Subscribers of nodes other than the owner share a subscription at the owner.
 @Suite("The records that an owner sends to other nodes")
 struct RelayedFanOutTests {
-  /// Records that a node has had from another one, over the links between the two.
+  /// The records that a node has received from another one, over the links between them.
   private func received(_ node: WholeNode, from owner: WholeNode) -> Int {
     node.broker.links.first { $0.node == owner.name }?.recordsReceived ?? 0
   }

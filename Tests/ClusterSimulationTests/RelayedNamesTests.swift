@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceCluster
 
-/// By which names operators see clients of topics that another node serves.
+/// The names under which operators see clients of topics that another node serves.
 @Suite("Names of clients of other nodes")
 struct RelayedNamesTests {
   private func cluster() throws -> (WholeCluster, owner: String, other: String, third: String) {
@@ -156,7 +156,7 @@ private final class IdleSubscriber: Subscriber, @unchecked Sendable {
   func receive(completion: Subscribers.Completion<ClientError>) {}
 }
 
-// @unchecked: one thread uses it.
+// @unchecked: used by one thread.
 private final class SnapshotBox: @unchecked Sendable {
   var snapshot: BrokerSnapshot?
 }

@@ -3,11 +3,11 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// Clients that ask, and one that answers.
+/// Clients that send requests, and one that replies.
 ///
-/// The oracle: each request gets its own answer, or an error that says why there is none, once; one that failed because nothing listens wasn't published; and after
-/// the faults all are answered.
-// @unchecked: one thread uses it.
+/// The oracle: each request gets its own reply, or an error with the reason, once. A request that failed without responders wasn't published. After the faults
+/// all requests get replies.
+// @unchecked: used by one thread.
 final class RequestLoad: StoryLoad, @unchecked Sendable {
   private static let topic = "quotes"
   private static let clearErrors: Set<String> = ["request-timeout", "no-responders"]
@@ -23,9 +23,9 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
   private var seen: Set<Int> = []
   private var isFinishing = false
   private var isOver = false
-  /// How many requests in a row must be answered after the faults.
+  /// How many consecutive requests must get replies after the faults.
   private static let last = 4
-  /// How many were by now.
+  /// How many of these have got replies so far.
   private var answeredLast = 0
   private(set) var notes = LoadNotes("requests")
 
@@ -83,13 +83,13 @@ final class RequestLoad: StoryLoad, @unchecked Sendable {
     }
   }
 
-  /// Asks one after the other.
+  /// Sends one request after another.
   private func goOn() {
     answeredLast += 1
     if pending.isEmpty, answeredLast < Self.last { ask() }
   }
 
-  /// While shards still move, the topic begins anew elsewhere, and what was under way is lost.
+  /// While shards still move, the topic restarts at another node, and records in transit are lost.
   private func failedLast() {
     answeredLast = 0
     if pending.isEmpty { ask() }

@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceClient
 
-/// A subscriber that requests records when it is told to. Unchecked: a world is used by one thread.
+/// A subscriber that requests records when the test calls it. Unchecked: a world is used by one thread.
 final class RequestingReader: Subscriber, @unchecked Sendable {
   typealias Input = TopicRecord
   typealias Failure = ClientError
@@ -11,7 +11,7 @@ final class RequestingReader: Subscriber, @unchecked Sendable {
   private var subscription: (any Subscription)?
   private let onRecord: ((TopicRecord) -> Void)?
 
-  /// - Parameter onRecord: called with each record, after ``offsets`` has it.
+  /// - Parameter onRecord: called with each record, after it was added to ``offsets``.
   init(_ topic: RemoteTopic<TopicRecord>, _ onRecord: ((TopicRecord) -> Void)? = nil) {
     self.onRecord = onRecord
     topic.subscribe(self)

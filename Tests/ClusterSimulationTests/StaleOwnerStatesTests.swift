@@ -6,10 +6,10 @@ import SluiceSimulation
 import SluiceTopics
 import Testing
 
-/// An owner that has lost the engine, while another node has its shards, gives nothing out of what groups and durable cursors stood at.
+/// An owner that has lost the engine, while another node has taken over its shards, uses none of its former state of groups and durable cursors.
 @Suite("Groups and cursors at an owner without a valid lease")
 struct StaleOwnerStatesTests {
-  /// Takes records of a group, as many as it is told to, and acknowledges them. Unchecked: a world is used by one thread.
+  /// Requests records of a group as the test says, and acknowledges them. Unchecked: a world is used by one thread.
   private final class Member: Subscriber, @unchecked Sendable {
     private(set) var numbers: [String] = []
     private var subscription: (any Subscription)?
@@ -32,7 +32,7 @@ struct StaleOwnerStatesTests {
     func ask(_ count: Int) { subscription?.request(.max(count)) }
   }
 
-  /// Takes and commits the records of a durable cursor. Unchecked: a world is used by one thread.
+  /// Reads and commits the records of a durable cursor. Unchecked: a world is used by one thread.
   private final class Reader: @unchecked Sendable {
     private(set) var numbers: [String] = []
     private var subscription: AnyCancellable?
@@ -68,7 +68,7 @@ struct StaleOwnerStatesTests {
 
     func run(until condition: () -> Bool) -> Bool { cluster.run(limit: .seconds(30), until: condition) }
 
-    /// The owner loses the engine, and the other node takes its shards over.
+    /// The owner loses the engine, and the other node takes over its shards.
     func loseEngine() {
       cluster.cutEngine(from: owner.name)
       let hasSuccessor = run { other.member.routes.route(of: "orders") == .local }
@@ -95,7 +95,7 @@ struct StaleOwnerStatesTests {
     scene.cluster.world.run(for: .seconds(10))
     #expect(first.numbers == (0..<10).map(String.init))
     #expect(second.numbers == (10..<20).map(String.init))
-    // It goes on as a member at the next owner.
+    // The member continues at the next owner.
     scene.producer.publish(20)
     #expect(scene.run { first.numbers.count + second.numbers.count == 40 })
   }

@@ -6,16 +6,16 @@ import SluiceWire
 @testable import SluiceCluster
 @testable import SluiceTopics
 
-/// Knows what the engine has stored of groups and durable cursors: reads the messages of all shards as they are committed, of which those count that a next
-/// owner would count.
+/// Records the state of groups and durable cursors that the engine has stored. Reads the messages of all shards as they are committed, and counts those
+/// that a next owner would count.
 ///
-/// Groups and cursors are known by their names, which a test uses once.
+/// Groups and cursors are identified by their names, which a test uses once.
 final class StoredStatesOracle {
-  /// What was stored of a cursor or a group.
+  /// The stored state of a cursor or a group.
   private struct History {
-    /// Of a cursor: the next offset.
+    /// The next offset of a cursor.
     var place: UInt64 = 0
-    /// Of a group: when a record was stored as done with for the first time, by offset; and the records that aren't.
+    /// For a group: when each record was first stored as done, by offset; and the records that aren't done.
     var done: [UInt64: MonotonicTime] = [:]
     var open: Set<UInt64> = []
     var frontier: UInt64 = 0
@@ -24,7 +24,7 @@ final class StoredStatesOracle {
   private var names: Set<String> = []
   private var histories: [String: History] = [:]
   private var fences: [String: FenceTable] = [:]
-  /// The parts of a change that has come in part, by subject.
+  /// The parts of an incomplete change, by subject.
   private var parts: [String: [UInt8]] = [:]
   private(set) var problems: [String] = []
 
@@ -34,21 +34,21 @@ final class StoredStatesOracle {
   /// Whether the engine has stored the group or cursor.
   func isThere(_ name: String) -> Bool { histories[name] != nil }
 
-  /// When a record was stored as done with by a group; nil when it wasn't yet.
+  /// When a record was stored as done by a group; nil if it wasn't yet.
   func doneTime(of offset: UInt64, in group: String) -> MonotonicTime? { histories[group]?.done[offset] }
 
-  /// Whether the group has nothing to do before `end`, and that is stored.
+  /// Whether all records of the group before `end` are stored as done.
   func isAllDone(in group: String, through end: Int) -> Bool {
     guard let history = histories[group] else { return end == 0 }
     return history.frontier >= UInt64(end) && history.open.isEmpty
   }
 
-  /// What is stored of a group, for messages.
+  /// The stored state of a group, for messages.
   func summary(of group: String) -> String {
     histories[group].map { "through \($0.frontier) but for \($0.open.sorted())" } ?? "nothing"
   }
 
-  /// Where a cursor stood when it was stored last; 0 before it was.
+  /// The last stored position of a cursor; 0 if there is none.
   func place(of cursor: String) -> UInt64 { histories[cursor]?.place ?? 0 }
 
   func committed(_ stream: String, _ message: StreamContents.Message, at time: MonotonicTime) {

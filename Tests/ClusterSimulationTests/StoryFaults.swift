@@ -6,44 +6,44 @@ import SluiceStore
 
 @testable import SluiceCluster
 
-/// What goes wrong in a ``WholeStory``, or is right again.
+/// A fault, or a repair, in a ``WholeStory``.
 enum StoryFault: String, CaseIterable {
-  // Of a node.
+  // Faults of a node.
   case kill, start, stall
-  /// The ways between a node and all servers of the engine.
+  /// Cuts a node from all servers of the engine.
   case cut
-  /// All ways of a node.
+  /// Restores all connections of a node.
   case heal
-  // Of a server of the engine.
+  // Faults of a server of the engine.
   case lag, crash, restart
-  // What operators do.
+  // Commands of operators.
   case drain, undrain
-  /// The ways between two nodes, in both directions.
+  /// Cuts two nodes from each other, in both directions.
   case cutNodes
-  /// The way between a node and one server of the engine.
+  /// Cuts a node from one server of the engine.
   case cutServer
-  /// The server that leads a shard's stream, or the leases', doesn't get the processor until there is a restart.
+  /// Pauses the server that leads a shard's stream, or the leases' stream, until there is a restart.
   case pauseLeader
-  /// The leader of a shard's stream, or of the leases', gives its office up.
+  /// The leader of a shard's stream, or of the leases' stream, steps down.
   case stepDown
   /// A server of the engine loses the others, but not its clients.
   case isolate
   /// The clocks of all brokers or of the engine's servers jump.
   case jump
 
-  /// Each breaks something, whatever has happened before.
+  /// The faults that break something in any state.
   static let breaking: [Self] =
     formerBreaking + [.cutNodes, .cutServer, .pauseLeader, .stepDown, .isolate, .jump]
   static let weighted = allCases + [.kill, .stall, .heal, .cutNodes, .cutNodes, .undrain]
 
-  /// Those that there were when the seeds in ``WholeClusterSeedTests`` failed that are kept.
+  /// The faults that existed when the retained seeds in ``WholeClusterSeedTests`` failed.
   static let formerBreaking: [Self] = [.kill, .stall, .cut, .lag, .crash, .drain]
   static let formerWeighted: [Self] = [
     .kill, .start, .stall, .cut, .heal, .lag, .crash, .restart, .drain, .undrain, .kill, .start, .stall,
   ]
 }
 
-/// Makes faults in a whole cluster, drawn from its seed, and counts those that had an effect.
+/// Injects faults into a cluster, drawn from its seed, and counts those that had an effect.
 final class StoryFaults {
   private unowned let cluster: WholeCluster
   private let names: [String]
@@ -61,7 +61,7 @@ final class StoryFaults {
 
   private func server() -> Int { world.random.next(in: 0...2) }
 
-  /// The next one; what is down comes back before long.
+  /// Draws the next fault; stopped processes are soon restarted.
   func draw(mustBreak: Bool) -> StoryFault {
     if mustBreak { return cluster.pick(StoryFault.breaking) }
     if stopped != nil, !world.random.oneIn(3) { return .start }
@@ -73,7 +73,7 @@ final class StoryFaults {
     if try happens(fault, to: cluster.node(cluster.pick(names))) { counts[fault, default: 0] += 1 }
   }
 
-  /// Returns whether anything has changed.
+  /// Returns whether the fault had an effect.
   private func happens(_ fault: StoryFault, to node: WholeNode?) throws -> Bool {
     guard let node = fault == .start ? stopped ?? node : node else { return false }
     switch fault {
@@ -103,7 +103,7 @@ final class StoryFaults {
     return true
   }
 
-  /// What happens to the engine.
+  /// Injects a fault of the engine.
   private func happens(_ fault: StoryFault) -> Bool {
     switch fault {
     case .lag: engine.servers[server()].lag = duration(.zero...(.seconds(2)))
@@ -131,10 +131,10 @@ final class StoryFaults {
     return true
   }
 
-  /// A node that has been killed.
+  /// A node that was killed.
   private var stopped: WholeNode? { cluster.nodes.first { !$0.isRunning } }
 
-  /// A server of the engine that was killed, or doesn't get the processor.
+  /// A server of the engine that was killed or paused.
   private var stoppedServer: Int? { engine.servers.firstIndex { !$0.isRunning || $0.isPaused } }
 
   private func change(_ index: Int, _ body: (Int) -> Void) -> Bool {
@@ -153,7 +153,7 @@ final class StoryFaults {
     for other in names where other != name { cluster.heal(name, other) }
   }
 
-  /// Nothing is broken any more.
+  /// Ends all faults.
   func end() throws {
     engine.heal()
     for name in names {

@@ -1,23 +1,23 @@
 import SluiceClient
 
-/// Clients of one kind in a ``WholeStory``, with an oracle of their own.
+/// Clients of one kind in a ``WholeStory``, with their own oracle.
 protocol StoryLoad: AnyObject {
-  /// Does some of what such clients do, once before each fault.
+  /// Performs some actions, once before each fault.
   func act()
-  /// Nothing is broken any more: brings to an end what was begun.
+  /// The faults have ended: finishes pending actions.
   func finish()
-  /// Begins again behind ``finish()``, as clients of a kind that can.
+  /// Starts again after ``finish()``, if this kind of clients can.
   func begin()
-  /// The story is over: nothing more is taken or asked for.
+  /// The story has ended: requests nothing more.
   func leave()
-  /// Whether all has come to its end.
+  /// Whether nothing is pending.
   var isDone: Bool { get }
-  /// What is missing, for messages.
+  /// The pending work, for messages.
   var open: String { get }
   var notes: LoadNotes { get }
 }
 
-/// What is wrong with a load, and how often what it is there for has happened.
+/// The problems of a load, and how often its events occurred.
 struct LoadNotes {
   private let load: String
   private(set) var problems: [String] = []
@@ -32,16 +32,16 @@ struct LoadNotes {
   mutating func count(_ what: String) { counts[what, default: 0] += 1 }
 }
 
-/// What a test plants in the clients of a story, or in what its oracle is told, so that the oracle must notice.
+/// A fault that a test plants in the clients of a story, or in the oracle's input, for the oracle to notice.
 enum LoadFlaw: CaseIterable {
-  /// The oracle isn't told of a record that the cursor's subscriber commits ahead of what it has got.
+  /// The oracle doesn't learn of a record that the cursor's subscriber commits before receiving it.
   case commitsAhead
-  /// One in so many requests gets no answer, although the responder has it.
+  /// Some requests get no reply, although the responder has received them.
   case lostAnswer
-  /// One in so many requests gets the answer to another one.
+  /// Some requests get another request's reply.
   case wrongAnswer
-  /// A group's member refuses what the oracle takes for acknowledged.
+  /// A group's member retries records that the oracle counts as acknowledged.
   case refusesForAcknowledging
-  /// The oracle is told of trims that aren't made.
+  /// The oracle learns of trims that aren't made.
   case forgetsTrim
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceCluster
 
-/// The floor of a topic that another node takes over.
+/// The floor of a topic after another node has taken it over.
 @Suite("The floor behind a take-over")
 struct TakeOverFloorTests {
   @Test(
@@ -13,7 +13,7 @@ struct TakeOverFloorTests {
     arguments: [0, 5])
   func age(fresh: Int) throws {
     let cluster = WholeCluster(seed: 63)
-    // A checkpoint at once: the next owner reads what is before it only when it is asked for.
+    // An early checkpoint: the next owner reads records before it only on request.
     cluster.engineOptions.checkpointBytes = 500
     for name in ["a", "b", "c"] { try cluster.start(name) }
     #expect(cluster.settle())

@@ -6,10 +6,10 @@ import Testing
 
 @testable import SluiceCluster
 
-/// Records of a topic that isn't synced at once, which its owner has delivered and not stored: the next owner doesn't have them.
+/// A topic without immediate sync whose owner has delivered records before storing them: the next owner doesn't have them.
 @Suite("Records that are lost with their owner")
 struct TakeOverRewindTests {
-  /// Takes the events of a topic, and their records' texts with offsets. Unchecked: a world is used by one thread.
+  /// Receives the events of a topic, and its records' texts with offsets. Unchecked: a world is used by one thread.
   private final class Reader: @unchecked Sendable {
     private(set) var events: [String] = []
     private var subscription: AnyCancellable?
@@ -28,7 +28,7 @@ struct TakeOverRewindTests {
     }
   }
 
-  /// Saved a second later.
+  /// Stored a second later.
   private static let late: TopicSettings = {
     var settings = TopicSettings()
     settings.storage = .durable
@@ -61,7 +61,7 @@ struct TakeOverRewindTests {
       "orders.new", try cluster.client(of: others[0]) { $0.routing = routing }, Self.late)
     producer.publish(10)
     #expect(cluster.run(limit: .seconds(10)) { producer.isDone })
-    // Two of a node share a subscription at the owner; one will be where the next owner is.
+    // Two subscribers of a node share a subscription at the owner; one node will be the next owner.
     let readers = try [others[0], others[0], others[1], others[1]].enumerated().map { number, name in
       Reader(
         topic: topic(kind, try cluster.client(of: name) { $0.routing = routing }, number: number))
@@ -69,7 +69,7 @@ struct TakeOverRewindTests {
     #expect(cluster.run(limit: .seconds(10)) { readers.allSatisfy { $0.events.count == 10 } })
     cluster.world.run(for: .seconds(3))
 
-    // Ten are stored. The owner delivers ten more, which no node and no server of the engine has when it dies.
+    // Ten records are stored. The owner delivers ten more, which no node and no server of the engine has when it dies.
     cluster.cutEngine(from: owner.name)
     producer.publish(10)
     #expect(

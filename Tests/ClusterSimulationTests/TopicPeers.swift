@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceClient
 
-/// Publishes numbered records to a topic, and knows which are acknowledged. Unchecked: a world is used by one thread.
+/// Publishes numbered records to a topic, and tracks the acknowledged ones. Unchecked: a world is used by one thread.
 final class NumberedProducer: @unchecked Sendable {
   let topic: String
   private(set) var sent = 0
@@ -11,10 +11,10 @@ final class NumberedProducer: @unchecked Sendable {
   private let id: UInt64?
   private var client: Client
   private var subject: TopicSubject
-  /// Grows with each life of its process.
+  /// Incremented by each restart of its process.
   private var life = 0
 
-  /// - Parameter id: of a producer that can be started again; nil for one that can't.
+  /// - Parameter id: the producer ID, for a producer that can be restarted; nil for one that can't.
   init(_ topic: String, _ client: Client, _ settings: TopicSettings, id: UInt64? = nil) {
     self.topic = topic
     self.settings = settings
@@ -33,21 +33,21 @@ final class NumberedProducer: @unchecked Sendable {
   private func publish(number: Int) {
     let life = life
     subject.publish(Message("\(number)")) { [self] result in
-      // What a process that has ended would have heard.
+      // Ignore results of a former process.
       guard life == self.life else { return }
       switch result {
       case .success:
         if acknowledged != number { problems.append("\(number) is acknowledged before \(acknowledged)") }
         acknowledged = number + 1
       case .failure(let error):
-        // What the process before had sent may come behind what this one has, by way of another node.
+        // Records of the former process may arrive after those of this one, through another node.
         if error.code == .producerFenced, life > 0 { return begin() }
         problems.append("\(number) has failed: \(error)")
       }
     }
   }
 
-  /// Ends its process, and starts another one, which publishes again what wasn't acknowledged.
+  /// Ends its process, and starts another one, which resends the unacknowledged records.
   func restart(with client: Client) {
     self.client.close()
     self.client = client
@@ -65,8 +65,8 @@ final class NumberedProducer: @unchecked Sendable {
   var isDone: Bool { acknowledged == sent }
 }
 
-/// Takes the numbered records of all topics that a pattern selects, with a bounded demand, and notes what is missing, comes twice, in another order, or
-/// unasked.
+/// Receives the numbered records of all topics that match a pattern, with bounded demand. Reports records that are missing, duplicated, out of order or
+/// not requested.
 final class NumberedPatternSubscriber: Subscriber, @unchecked Sendable {
   typealias Input = TopicRecord
   typealias Failure = ClientError
@@ -74,13 +74,13 @@ final class NumberedPatternSubscriber: Subscriber, @unchecked Sendable {
   /// The next number of each topic.
   private(set) var next: [String: Int] = [:]
   private(set) var problems: [String] = []
-  /// Records that were asked for and haven't come.
+  /// The requested records that haven't arrived.
   private(set) var open = 0
   /// Nil for unlimited demand.
   private let demand: Int?
   private var subscription: (any Subscription)?
 
-  /// - Parameter demand: how many records are asked for at a time; nil for all.
+  /// - Parameter demand: how many records to request at a time; nil for unlimited.
   init(_ pattern: String, _ client: Client, demand: Int?) {
     self.demand = demand
     client.topics(matching: pattern, from: .earliest).subscribe(self)
@@ -91,7 +91,7 @@ final class NumberedPatternSubscriber: Subscriber, @unchecked Sendable {
     ask()
   }
 
-  /// Asks for the next records, when all have come.
+  /// Requests the next records once all requested ones have arrived.
   private func ask() {
     guard open == 0 else { return }
     open = demand ?? .max
@@ -119,7 +119,7 @@ final class NumberedPatternSubscriber: Subscriber, @unchecked Sendable {
   }
 }
 
-/// Takes the numbered records of a topic, and notes what is missing, comes twice, or in another order.
+/// Receives the numbered records of a topic. Reports records that are missing, duplicated or out of order.
 final class NumberedSubscriber: @unchecked Sendable {
   let topic: String
   private(set) var next = 0

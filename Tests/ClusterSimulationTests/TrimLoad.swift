@@ -3,14 +3,14 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// Trims a topic of numbered records while subscribers of all nodes read it, with little demand, so that records wait for them at several places.
+/// Trims a topic of numbered records while subscribers of all nodes read it with little demand, so that records wait for them in several places.
 ///
-/// The oracle: records come in order, and none is missing but what a trim may have dropped. A subscription that begins behind an acknowledged trim gets nothing
-/// below it. When all nodes have had time to hear of the last trim, no subscriber gets anything below it.
-// @unchecked: one thread uses it.
+/// The oracle: records arrive in order, and only trimmed ones may be missing. A subscription that starts after an acknowledged trim gets no record below it.
+/// Once all nodes have had time to learn of the last trim, no subscriber gets a record below it.
+// @unchecked: used by one thread.
 final class TrimLoad: StoryLoad, @unchecked Sendable {
   private static let topic = "kept.1"
-  /// A link that was cut is given up within that time, and what follows it is opened with the topic's floor.
+  /// A cut link is closed within this time, and its successor starts with the topic's floor.
   private static let patience = Duration.seconds(12)
 
   private unowned let cluster: WholeCluster
@@ -19,12 +19,12 @@ final class TrimLoad: StoryLoad, @unchecked Sendable {
   private let loop: any EventLoop
   private let producer: NumberedProducer
   private var readers: [RequestingReader] = []
-  /// The highest offset before which a trim was asked for; and one before which a trim was acknowledged.
+  /// The highest requested trim offset, and the highest acknowledged one.
   private var asked: UInt64 = 0
   private var trimmed: UInt64 = 0
   private var isTrimming = false
   private var isFinishing = false
-  /// All nodes have heard of the last trim.
+  /// Whether all nodes have learned of the last trim.
   private var isQuiet = false
   private var notesSoFar = LoadNotes("trims")
 
@@ -35,9 +35,9 @@ final class TrimLoad: StoryLoad, @unchecked Sendable {
     loop = cluster.world.makeLoop(name: "trims")
     producer = NumberedProducer(Self.topic, clients[0], WholeClusterTests.durable, id: 77)
     producer.publish(5)
-    // Subscriptions would make the topic otherwise, with settings of their own.
+    // Otherwise subscriptions would create the topic with their own settings.
     _ = cluster.run(limit: .seconds(30)) { producer.isDone }
-    // Two of each node, which may share what comes to it.
+    // Two subscribers at each node, which may share its records.
     for client in clients + clients { read(client) }
   }
 
@@ -72,7 +72,7 @@ final class TrimLoad: StoryLoad, @unchecked Sendable {
     guard !isTrimming else { return }
     isTrimming = true
     asked = max(asked, offset)
-    // As if it were sent.
+    // Pretends that the trim was made.
     if flaw == .forgetsTrim { return loop.execute { [self] in trimEnded(offset) } }
     cluster.pick(clients).trimTopic(Self.topic, before: offset) { [self] result in
       if case .success = result { return trimEnded(offset) }

@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceCluster
 
-/// Nodes that others can't reach at the address that they advertise.
+/// Nodes that others can't reach at their advertised address.
 @Suite("Nodes that can't be reached")
 struct UnreachableNodeTests {
   private func status(of name: String, in cluster: WholeCluster) throws -> ClusterStatus {
@@ -24,7 +24,7 @@ struct UnreachableNodeTests {
     try status(of: node, in: cluster).nodes.first { $0.name == name }?.problem ?? ""
   }
 
-  /// Which nodes serve shards, as `name` knows it.
+  /// The nodes that serve shards, as seen by `name`.
   private func owners(_ cluster: WholeCluster, at name: String) -> [String] {
     let routes = cluster.node(name)!.member.routes
     let hasOwn = (0..<cluster.shards).contains { routes.route(of: ShardID(rawValue: UInt32($0))) == .local }
@@ -50,7 +50,7 @@ struct UnreachableNodeTests {
     #expect(
       own.hasPrefix("no other node reaches this node at elsewhere:7420, so it gets no shards"), "\(own)")
     #expect(try status(of: "a", in: cluster).nodes.map(\.state) == [.live, .live, .unreached])
-    // Its own clients are served, by way of the other nodes, and lists don't wait for it.
+    // Its own clients are served, through the other nodes, and lists don't wait for it.
     let producer = NumberedProducer("orders", try cluster.client(of: "c"), TopicSettings())
     producer.publish(10)
     #expect(cluster.run(limit: .seconds(5)) { producer.isDone })
@@ -143,12 +143,12 @@ struct UnreachableNodeTests {
   }
 }
 
-// @unchecked: one thread uses it.
+// @unchecked: used by one thread.
 private final class StatusBox: @unchecked Sendable {
   var status: ClusterStatus?
 }
 
-/// Why a client's streams wait. Unchecked: a world is used by one thread.
+/// The reasons why a client's streams wait. Unchecked: a world is used by one thread.
 private final class Reasons: @unchecked Sendable {
   private(set) var texts: [String] = []
   private var subscription: AnyCancellable?

@@ -10,7 +10,7 @@ import SluiceTopics
 @testable import SluiceBroker
 @testable import SluiceCluster
 
-/// Brokers as nodes of a cluster, their engine, and clients: in one thread, from a seed.
+/// Brokers as nodes of a cluster, their engine, and clients, on one thread, from a seed.
 final class WholeCluster {
   let world: SimulatedWorld
   let engine: EngineModel
@@ -20,7 +20,7 @@ final class WholeCluster {
   var times = LeaseTimes()
   private var ways: [String: [NATSAddress]] = [:]
   private var clients: [Client] = []
-  /// Sees what the engine has stored of groups and cursors.
+  /// Tracks the state of groups and cursors stored in the engine.
   let stored = StoredStatesOracle()
 
   init(seed: UInt64, conditions: SimulatedConditions = .calm) {
@@ -41,9 +41,9 @@ final class WholeCluster {
 
   // MARK: Nodes
 
-  /// Starts a node, also one that was there before.
+  /// Starts a node, or restarts one.
   ///
-  /// - Parameter address: what it advertises; nil for where it listens.
+  /// - Parameter address: the advertised address; nil for the address on which it listens.
   @discardableResult
   func start(_ name: String, advertising address: String? = nil) throws -> WholeNode {
     nodes.removeAll { $0.name == name }
@@ -58,7 +58,7 @@ final class WholeCluster {
     return node
   }
 
-  /// The ways from a node to the engine's servers, which can be cut.
+  /// A node's own addresses of the engine's servers, which can be cut.
   func addresses(for name: String) -> [NATSAddress] {
     if let known = ways[name] { return known }
     let made = engine.makeAliases("10.2.\(ways.count + 1)")
@@ -66,7 +66,7 @@ final class WholeCluster {
     return made
   }
 
-  /// Cuts a node off from the engine; the bytes under way are lost.
+  /// Cuts a node off from the engine; bytes in transit are lost.
   func cutEngine(from name: String) {
     for way in addresses(for: name) { world.network.cut(.host(way.host, port: way.port)) }
   }
@@ -75,7 +75,7 @@ final class WholeCluster {
     for way in addresses(for: name) { world.network.heal(.host(way.host, port: way.port)) }
   }
 
-  /// Cuts two nodes off from each other; the bytes under way are lost.
+  /// Cuts two nodes off from each other; bytes in transit are lost.
   func cut(_ one: String, _ other: String) {
     world.network.cut(from: one, to: WholeNode.address(of: other))
     world.network.cut(from: other, to: WholeNode.address(of: one))
@@ -100,7 +100,7 @@ final class WholeCluster {
     return owners.count == 1 ? owners[0] : nil
   }
 
-  /// Whether each shard has one owner, and all others know it.
+  /// Whether each shard has one owner, and all other nodes know it.
   var isSettled: Bool {
     (0..<shards).allSatisfy { number in
       let routes = running.map { $0.member.routes.route(of: ShardID(rawValue: UInt32(number))) }
@@ -116,14 +116,14 @@ final class WholeCluster {
 
   func settle(limit: Duration = .seconds(60)) -> Bool { run(limit: limit) { isSettled } }
 
-  /// Lets the world go on until something is true, which is looked at some hundred times a second only: looking costs more than what happens.
+  /// Runs the world until the condition is true. The condition is checked only every 5 ms, because checking costs more than the events.
   func run(limit: Duration, until condition: () -> Bool) -> Bool {
     world.run(limit: limit, every: .milliseconds(5), until: condition)
   }
 
   // MARK: Clients
 
-  /// A client of a node, on a loop of its own; it connects again when it loses its connection.
+  /// A client of a node, on its own loop, which reconnects after it loses its connection.
   func client(of node: String, _ configure: (inout ClientOptions) -> Void = { _ in }) throws -> Client {
     var options = ClientOptions()
     options.name = "client \(clients.count)"
@@ -141,7 +141,7 @@ final class WholeCluster {
     return client
   }
 
-  /// Starts something, and lets the world go on until its completion is called.
+  /// Starts an operation, and runs the world until its completion is called.
   func wait<Value: Sendable>(
     _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
   ) throws -> Value {
@@ -156,7 +156,7 @@ final class WholeCluster {
 
 struct NoAnswer: Error {}
 
-// @unchecked: one thread uses it.
+// @unchecked: used by one thread.
 private final class Answer<Value: Sendable>: @unchecked Sendable {
   var result: Result<Value, ClientError>?
 }

@@ -5,7 +5,7 @@ import SluiceIO
 import SluiceSimulation
 import Testing
 
-/// Takes the dead letters of a group, each of which has a number as its payload, in whatever order. Unchecked: a world is used by one thread.
+/// Receives the dead letters of a group, in any order; the payload of each is a number. Unchecked: a world is used by one thread.
 private final class DeadLetterReader: @unchecked Sendable {
   private(set) var numbers: [String] = []
   private(set) var offsets: [String] = []
@@ -29,15 +29,15 @@ struct WholeClusterDeadLetterTests {
     case none
     /// The node that serves the group's topic is lost.
     case groupOwner
-    /// The node that serves the topic of the dead letters is lost.
+    /// The node that serves the dead-letter topic is lost.
     case topicOwner
-    /// First the one, then the other.
+    /// One after the other.
     case bothInTurn
     case both
-    /// The shards go to another node in order.
+    /// The shards move to another node in order.
     case groupMoves
     case topicMoves
-    /// The node stops for longer than its lease, and goes on.
+    /// The node stops for longer than its lease, and continues.
     case groupOwnerStops
     case topicOwnerStops
   }
@@ -83,7 +83,7 @@ struct WholeClusterDeadLetterTests {
       producer.isDone && Set(reader.numbers).count == first + more
     }
     #expect(haveAll, "\(reader.numbers)")
-    // What is sent again would come meanwhile.
+    // Resent records would arrive meanwhile.
     cluster.world.run(for: .seconds(30))
     #expect(reader.numbers.compactMap { Int($0) }.sorted() == Array(0..<first + more))
     #expect(reader.offsets == reader.numbers)
@@ -99,7 +99,7 @@ struct WholeClusterDeadLetterTests {
     case .bothInTurn:
       try lose("a", cluster)
       pass()
-      // Whichever node serves it by then, but for that of the clients.
+      // The node that serves it by then, unless the clients are connected to that node.
       if let owner = cluster.owner(of: dead), owner.name != "c" { try lose(owner.name, cluster) }
     case .both:
       cluster.node("a")?.kill()
@@ -115,7 +115,7 @@ struct WholeClusterDeadLetterTests {
     }
   }
 
-  /// Kills a node, which comes back later.
+  /// Kills a node, and restarts it later.
   private func lose(_ name: String, _ cluster: WholeCluster) throws {
     cluster.node(name)?.kill()
     cluster.world.run(for: cluster.world.random.next(in: .milliseconds(100) ... .seconds(8)))

@@ -77,7 +77,7 @@ struct WholeClusterPatternTests {
     cluster.node("c")?.kill()
     for producer in producers { producer.publish(5) }
     let others = producers.filter { !lost.contains($0.topic) }
-    // Long before the lease of the killed node is over.
+    // Long before the lease of the killed node expires.
     #expect(cluster.world.run(limit: .milliseconds(500)) { isDelivered(others, by: pattern) })
     #expect(cluster.world.run(limit: .seconds(60)) { isDelivered(producers, by: pattern) })
     #expect(pattern.problems == [])

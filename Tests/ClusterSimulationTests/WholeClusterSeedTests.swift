@@ -6,20 +6,21 @@ import Testing
 
 @testable import SluiceCluster
 
-/// Brokers, their engine and clients under faults that are drawn from a seed: what was acknowledged is there, once and in order, at whatever node a client asks.
+/// Brokers, their engine and clients under faults drawn from a seed: acknowledged records exist once and in order, at whichever node a client reads them.
 ///
-/// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these; `SLUICE_SEED_BASE=n` plays those from n on. A story takes a tenth of a second in a debug build, on average.
+/// `SLUICE_SEED=n` plays one seed, and prints its events; `SLUICE_SEEDS=m-n` plays those seeds; `SLUICE_SEED_BASE=n` plays seeds from n on. A story takes a
+/// tenth of a second in a debug build, on average.
 @Suite("A cluster with clients under faults")
 struct WholeClusterSeedTests {
-  /// Fresh seeds of a run, of which the first are those that ``reach()`` plays.
+  /// The number of new seeds in a run; the first ones are those that ``reach()`` plays.
   private static let count: UInt64 = 1_000
-  /// Played as stories were when they failed: another one follows from them now.
+  /// Played with the stories of the time when they failed: today's stories of these seeds differ.
   private static let onceFailed: [UInt64] = [652]
   /// Seeds that have failed since.
   private static let failedSince: [UInt64] = [288, 9_375, 17_076, 795_806_916, 795_807_486, 795_874_056]
-  /// How many seeds a test case plays, one after the other; test cases run at the same time.
+  /// How many seeds a test case plays one after another; test cases run concurrently.
   private static let together = 20
-  /// How many seeds have to reach every kind of fault and load.
+  /// How many seeds must reach every kind of fault and load.
   private static let reaching = 100
 
   private static let seeds: [UInt64] = {
@@ -48,7 +49,7 @@ struct WholeClusterSeedTests {
     for seed in seeds { _ = try play(seed) }
   }
 
-  /// - Returns: what happened, and how often.
+  /// - Returns: the number of occurrences of each event.
   private func play(_ seed: UInt64) throws -> [String: Int] {
     let story = try WholeStory(seed: seed, isFormer: Self.onceFailed.contains(seed))
     if Self.variable("SLUICE_SEED") != nil { story.cluster.world.trace = { print($0) } }
@@ -78,7 +79,7 @@ struct WholeClusterSeedTests {
     #expect(!first.isEmpty)
   }
 
-  /// All that happens in a seed's story.
+  /// All events of a seed's story.
   private func lines(of seed: UInt64) throws -> [String] {
     var lines: [String] = []
     let story = try WholeStory(seed: seed)

@@ -3,7 +3,7 @@ import SluiceCluster
 import SluiceSimulation
 import Testing
 
-/// A cluster as its clients see it, in the simulation.
+/// A cluster as seen by its clients, in the simulation.
 @Suite("A cluster with clients")
 struct WholeClusterTests {
   static let durable: TopicSettings = {

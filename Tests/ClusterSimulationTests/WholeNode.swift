@@ -57,7 +57,7 @@ final class WholeNode: @unchecked Sendable {
     for loop in loops { network.crash(loop) }
   }
 
-  /// The process does nothing until ``goOn()``; its sockets stay open.
+  /// Pauses the process until ``goOn()``; its sockets stay open.
   func pause() {
     isPaused = true
     for loop in loops { loop.stall() }
@@ -68,7 +68,7 @@ final class WholeNode: @unchecked Sendable {
     for loop in loops { loop.resume() }
   }
 
-  /// Hands everything over, then stops.
+  /// Hands over all shards, then stops.
   func stop() {
     member.leave { [self] in
       member.close()
@@ -78,7 +78,7 @@ final class WholeNode: @unchecked Sendable {
   }
 }
 
-/// What a member's events are passed to, once there is a node for them.
+/// The target of a member's events, set once the node exists.
 private final class EventSink: @unchecked Sendable {
   weak var node: WholeNode?
   weak var world: SimulatedWorld?

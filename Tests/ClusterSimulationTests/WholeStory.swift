@@ -6,12 +6,12 @@ import SluiceTopics
 
 @testable import SluiceCluster
 
-/// What happens in one run.
+/// The events of one run.
 ///
-/// One in six stories is long: many topics and subscribers, and up to six faults. The others are short: few topics, and one or two faults, the first of which breaks
-/// something. Clients of all kinds are in the long ones, and beside producers and subscribers one of the other kinds in the short ones.
+/// One in six stories is long: many topics and subscribers, and up to six faults. The others are short: few topics, and one or two faults, the first of which
+/// breaks something. Long stories have clients of all kinds; short ones have producers, subscribers and one other kind.
 final class WholeStory {
-  /// What clients meet in many stories, besides faults.
+  /// Events of clients, besides faults, that must occur in many stories.
   static let met = [
     "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
     "producer restarted", "taken over", "trim", "trimmed away",
@@ -19,23 +19,23 @@ final class WholeStory {
 
   let cluster: WholeCluster
   private(set) var problems: [String] = []
-  /// Which faults had an effect, and what the clients have met.
+  /// The faults that had an effect, and the clients' events.
   private(set) var counts: [String: Int] = [:]
   private let isLong: Bool
-  /// As stories were when the seeds failed that are kept: with fewer kinds of faults, and clients that publish and subscribe only.
+  /// Whether to play the kind of story of the time when the retained seeds failed: with fewer kinds of faults, and only producers and subscribers.
   private let isFormer: Bool
   private let names = ["a", "b", "c"]
   private let topics: [String]
   private let faults: StoryFaults
   private let loadFlaw: LoadFlaw?
   private let hasFlaw: Bool
-  /// Whether a topic is trimmed. None of the seeds that are kept from before there were trims.
+  /// Whether a topic is trimmed; false for retained seeds, which are older than trims.
   private let hasTrims: Bool
   private var producers: [NumberedProducer] = []
   private var subscribers: [NumberedSubscriber] = []
   private var patterns: [NumberedPatternSubscriber] = []
   private var loads: [any StoryLoad] = []
-  /// For a producer that is started again.
+  /// The client for a restarted producer.
   private var spare: Client?
 
   init(
@@ -52,7 +52,7 @@ final class WholeStory {
     if !isLong { cluster.shards = cluster.pick([2, 4]) }
     cluster.engineOptions.flaw = flaw
     if flaw != nil {
-      // What is broken shows at replicas only, and where they are behind.
+      // The fault shows only at replicas that lag.
       cluster.engineOptions.replicaTimeout = nil
       for server in cluster.engine.servers {
         server.lag = cluster.world.random.next(in: .zero ... .seconds(1))
@@ -65,7 +65,7 @@ final class WholeStory {
     cluster.engineOptions.checkpointBytes = checkpointBytes
     cluster.engineOptions.checkpointInterval = checkpointBytes == 20_000 ? .milliseconds(300) : .zero
     cluster.engineOptions.messageBytes = cluster.pick([.max, .max, 1_500])
-    // Less than a producer's records: several commits of a topic, of a part of these each.
+    // Less than a producer's records: several commits of a topic, each with a part of them.
     if seed % 3 == 0 { cluster.engineOptions.commitBytes = 300 }
     cluster.engine.faults.resetOneIn = cluster.pick([0, 0, 50])
     cluster.engine.faults.silentOneIn = cluster.pick([0, 0, 100])
@@ -96,7 +96,7 @@ final class WholeStory {
     cluster.pick(isLong || number > 0 ? StoryFault.formerWeighted : StoryFault.formerBreaking)
   }
 
-  /// Waits for the end of all that was begun.
+  /// Waits until nothing is pending.
   private func isAllDone() -> Bool {
     let limit = hasFlaw ? Duration.seconds(30) : .seconds(120)
     if cluster.run(limit: limit, until: { isDone }) { return true }
@@ -104,7 +104,7 @@ final class WholeStory {
     return false
   }
 
-  /// Loses the owner of a topic of which everything is stored: nothing of that comes again from the next one.
+  /// Kills the owner of a topic whose records are all stored: the next owner must not deliver them again.
   private func takeOver() throws {
     guard let owner = cluster.owner(of: topics[0]) else { return }
     owner.kill()
@@ -133,7 +133,7 @@ final class WholeStory {
 
   /// Starts the nodes and the clients.
   ///
-  /// - Returns: false when that fails without a fault.
+  /// - Returns: false if that fails without a fault.
   private func begin() throws -> Bool {
     for name in names { try cluster.start(name) }
     guard cluster.settle() else {
@@ -160,7 +160,7 @@ final class WholeStory {
     return true
   }
 
-  /// A client of any node, which goes to other nodes by itself or by way of that one.
+  /// A client of any node, which connects to other nodes itself or uses relaying.
   private func client() throws -> Client {
     let name = cluster.pick(names)
     if isFormer { return try cluster.client(of: name) }
@@ -190,14 +190,14 @@ final class WholeStory {
     if isLong || kind == 2 { loads.append(RequestLoad(cluster, clients, flaw: loadFlaw)) }
   }
 
-  /// The process of a producer ends, and another one goes on with what it knew to be acknowledged.
+  /// Ends the process of a producer, and starts another one with the acknowledgements that it knew.
   private func restartProducer() {
     guard spare != nil, world.random.oneIn(2), let client = spare.take() else { return }
     producers[0].restart(with: client)
     counts["producer restarted", default: 0] += 1
   }
 
-  /// What is missing, for messages.
+  /// The pending work, for messages.
   private var open: String {
     let published = producers.map { "\($0.topic) \($0.acknowledged) of \($0.sent)" }
     let behind = subscribers.map { "\($0.topic) \($0.next)" }

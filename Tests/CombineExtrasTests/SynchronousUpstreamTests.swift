@@ -3,13 +3,13 @@ import PortableCombine
 import ReactiveTestSupport
 import Testing
 
-/// The operators and subscribers of this module behind upstreams that send from within the request that asks them.
+/// This module's operators and subscribers, with upstreams that send within the call of `request(_:)`.
 @Suite struct SynchronousUpstreamTests {
   final class Model {
     @Published var number = 1
   }
 
-  /// Upstreams that send one value while they are subscribed to.
+  /// Upstreams that send one value within the call that subscribes to them.
   static func upstreams() -> [(name: String, publisher: AnyPublisher<Int, Never>)] {
     [
       ("Just", Just(1).eraseToAnyPublisher()), ("Sequence", [1].publisher.eraseToAnyPublisher()),

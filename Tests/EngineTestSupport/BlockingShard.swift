@@ -5,7 +5,7 @@ import SluiceStore
 import Synchronization
 import TestSupport
 
-/// A shard's store that doesn't block, as one whose calls do: each waits for what comes of it.
+/// A blocking wrapper of a shard's non-blocking store: each call waits for its result.
 public final class BlockingShard: Sendable {
   public let opened: OpenedShard
   private let loop: any EventLoop
@@ -47,24 +47,24 @@ public final class BlockingShard: Sendable {
     return result.value!
   }
 
-  /// What was reported besides outcomes.
+  /// The reported events, outcomes excluded.
   public var events: [ShardStoreEvent] { reported.withLock { $0 } }
 
   public var isFenced: Bool {
     events.contains { if case .fenced = $0 { true } else { false } }
   }
 
-  /// Begins a commit. Returns its number.
+  /// Starts a commit. Returns its number.
   public func begin(_ changes: [TopicChange]) -> UInt64 { begin(each: [changes])[0] }
 
-  /// Begins commits in one turn of the loop. Returns their numbers.
+  /// Starts commits in one turn of the loop. Returns their numbers.
   public func begin(each commits: [[TopicChange]]) -> [UInt64] {
     let numbers = takeNumbers(commits.count)
     loop.execute { [self] in begin(commits, as: numbers) }
     return numbers
   }
 
-  /// Begins commits at once, on the store's loop. Returns their numbers.
+  /// Starts commits immediately, on the store's loop. Returns their numbers.
   public func beginNow(each commits: [[TopicChange]]) -> [UInt64] {
     let numbers = takeNumbers(commits.count)
     begin(commits, as: numbers)
@@ -86,7 +86,7 @@ public final class BlockingShard: Sendable {
     }
   }
 
-  /// What has come of a commit; nil while that isn't known. The inner one is nil for a commit that is stored.
+  /// The outcome of a commit; nil while it is unknown. The inner value is nil for a stored commit.
   public func outcome(of number: UInt64) -> StoreError?? { outcomes.withLock { $0[number] } }
 
   public func commit(_ changes: [TopicChange]) throws(StoreError) {

@@ -3,9 +3,9 @@ import SluiceNATS
 import Synchronization
 import TestSupport
 
-/// A real `nats-server`, on an address of its own, with its files in a directory of its own.
+/// A real `nats-server` with its own address and directory.
 public final class EngineProcess: Sendable {
-  /// Where the program is; nil when it isn't installed.
+  /// The path of the program; nil if it isn't installed.
   public static let program: String? = {
     if let path = getenv("SLUICE_NATS_SERVER").map({ String(cString: $0) }), !path.isEmpty { return path }
     let checkout = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
@@ -50,7 +50,7 @@ public final class EngineProcess: Sendable {
 
   public var address: NATSAddress { NATSAddress(host) }
 
-  /// Starts it, and waits until it takes connections.
+  /// Starts it, and waits until it accepts connections.
   public func start() throws {
     let child = try ChildProcess(Self.program!, ["-c", directory.file("server.conf")], output: .nothing)
     process.withLock { $0 = child }
@@ -60,7 +60,7 @@ public final class EngineProcess: Sendable {
     }
   }
 
-  /// Ends it without any notice, as if its machine had gone.
+  /// Kills it without notice, as if its machine were gone.
   public func kill() {
     let child = process.withLock { $0.take() }
     child?.stop()
@@ -75,7 +75,7 @@ public final class EngineProcess: Sendable {
 public final class EngineCluster: Sendable {
   public let servers: [EngineProcess]
 
-  /// - Parameter accounts: settings of accounts; those that let the clients ask for the servers' settings by default.
+  /// - Parameter accounts: settings of accounts; the default lets clients request the servers' settings.
   public init(accounts: String = EngineCluster.accounts) throws {
     let hosts = (0..<3).map { _ in Loopback.freshHost() }
     servers = try hosts.enumerated().map { number, host in

@@ -2,12 +2,12 @@ import Glibc
 import Synchronization
 import TestSupport
 
-/// Passes bytes between one client and a server, until it is told to cut the connection.
+/// Forwards bytes between one client and a server, until the test cuts the connection.
 public final class Gate: Sendable {
   public let address: String
   private let listener: Int32
   private let isStopped = Flag()
-  /// How many bytes from the client are passed on before the connection is cut.
+  /// How many bytes from the client are forwarded before the connection is cut.
   private let allowed = Atomic<Int>(.max)
   private let thread = Mutex<BackgroundThread?>(nil)
 
@@ -37,7 +37,7 @@ public final class Gate: Sendable {
     close(listener)
   }
 
-  /// Cuts the connection when `count` more bytes from the client were passed on. Once.
+  /// Cuts the connection after `count` more bytes from the client. Takes effect once.
   public func cut(after count: Int) { allowed.store(count, ordering: .relaxed) }
 
   private func pass(_ client: Int32, _ host: String) {
@@ -69,7 +69,7 @@ public final class Gate: Sendable {
         sent += result
       }
       guard isLast else { continue }
-      // The rest of what the client has written must have left its socket, so that it was written.
+      // Drain the client's remaining bytes, so that they have left its socket and count as written.
       var rest = 0
       while rest < 1 << 20, Self.isReady([client]) != nil {
         let more = recv(client, &chunk, chunk.count, 0)
@@ -80,7 +80,7 @@ public final class Gate: Sendable {
     }
   }
 
-  /// The first descriptor that has something to read, within a while.
+  /// The first readable descriptor, within 20 ms.
   private static func isReady(_ descriptors: [Int32]) -> Int32? {
     var entries = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     guard poll(&entries, nfds_t(entries.count), 20) > 0 else { return nil }

@@ -3,11 +3,11 @@ import SluiceNATS
 import Synchronization
 import TestSupport
 
-/// A client of real servers on a loop of its own, for a test that waits for each step.
+/// A client of real servers on its own loop, for a test that waits for each step.
 public final class RealClient: Sendable {
   public let client: NATSClient
   public let loop: EpollLoop
-  /// They run as long as their client is there.
+  /// The servers run as long as their client exists.
   private let servers: [EngineProcess]
   private let log = Mutex<[String]>([])
 
@@ -37,7 +37,7 @@ public final class RealClient: Sendable {
 
   public var events: [String] { log.withLock { $0 } }
 
-  /// Connects.
+  /// Waits until the client is connected.
   public func open() throws -> Self {
     try eventually("a connection: \(events)") { events.last?.hasPrefix("connected") == true }
     return self
@@ -49,7 +49,7 @@ public final class RealClient: Sendable {
     loop.execute { body(client) }
   }
 
-  /// Runs `body` on the loop, and waits for what it completes with: a minute, because a machine that runs many tests can keep an engine from answering for seconds.
+  /// Runs `body` on the loop, and waits up to a minute for its result: on a machine that runs many tests an engine may not answer for seconds.
   public func result<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
@@ -77,7 +77,7 @@ public final class RealClient: Sendable {
     return shared.box.withLock { $0! }
   }
 
-  /// The same, of what succeeds.
+  /// The same, for a request that must succeed.
   public func get<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
@@ -85,7 +85,7 @@ public final class RealClient: Sendable {
     try result(body).get()
   }
 
-  /// The same, tried again while the engine has no leader.
+  /// The same, retried while the engine has no leader.
   public func retry<Value: Sendable>(
     _ body:
       @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
@@ -110,7 +110,7 @@ public final class RealClient: Sendable {
   }
 }
 
-/// A message to be stored.
+/// A message to store.
 public func message(
   _ subject: String, _ payload: String = "", _ change: (inout NATSHeaders) throws -> Void = { _ in }
 ) -> NATSMessage {

@@ -1,4 +1,4 @@
-// The fuzzer's way into all that takes bytes from outside; `scripts/fuzz.sh` builds and runs it. Not part of the package.
+// The fuzzer's entry to all decoders of outside bytes; `scripts/fuzz.sh` builds and runs it. Not part of the package.
 
 import Glibc
 import TestSupport
@@ -9,14 +9,14 @@ private let probes: [any Probe.Type] = [
   HTTPProbe.self,
 ]
 
-/// What the environment's `SLUICE_FUZZ_TARGET` names. Set once, before the first input.
+/// The target named by `SLUICE_FUZZ_TARGET` in the environment. Set once, before the first input.
 private let run: @Sendable ([UInt8]) throws -> Void = {
   let name = getenv("SLUICE_FUZZ_TARGET").map { String(cString: $0) } ?? ""
   for probe in probes { if let run = probe.runner(of: name) { return run } }
   fatalError("there is no target '\(name)'")
 }()
 
-/// Called by libFuzzer before anything else. Without a target it is told which there are.
+/// Called by libFuzzer before anything else. Without a target it prints the available ones.
 @_cdecl("LLVMFuzzerInitialize")
 public func initialize(
   _ count: UnsafeMutablePointer<CInt>?, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Authentication by the broker's program, from its files.
+/// Authentication by the broker's process, from its files.
 @Suite(.onItsOwnThread) struct AccessTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory
@@ -127,16 +127,16 @@ import Testing
     func log(_ text: String) throws {
       try eventually(text) { broker.process.standardError.text.contains(text) }
     }
-    // What is wrong changes nothing.
+    // An invalid file changes nothing.
     try write("users", "carol\n")
     broker.process.signal(SIGHUP)
-    try log("users, keys and permissions stay as they were")
+    try log("users, keys and permissions stay unchanged")
     try log("line 1: this isn't NAME:HASH")
     #expect(try identity(.password("correct horse", user: "alice"), at: broker) == "alice")
 
     try write("users", "alice:\(hash("correct horse"))\ncarol:\(hash("the third one"))\n")
     broker.process.signal(SIGHUP)
-    try log("reread users, keys and permissions")
+    try log("users, keys and permissions were read again")
     #expect(try bob.expect(Fault.self, stream: 0).code == .accessRevoked)
     #expect(try identity(.password("the third one", user: "carol"), at: broker) == "carol")
     #expect(try refusal(.password("battery staple", user: "bob"), at: broker) == .authenticationFailed)

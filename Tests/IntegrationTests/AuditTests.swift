@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the audit log has of changes of topics that clients of the native protocol make: which identity, which topic, with what result.
+/// Audit lines for changes of topics by clients of the native protocol: the identity, the topic and the outcome.
 @Suite(.onItsOwnThread) struct AuditTests {
   private let stage: AdminAccessTests.Stage
 
@@ -19,7 +19,7 @@ import Testing
       arguments + ["--user", user, "--password-file", stage.directory.file(user)], code: code)
   }
 
-  /// Lines of the log come later than answers.
+  /// Log lines appear later than replies.
   private func expectLine(
     _ action: String, _ outcome: String, by user: String, of topic: String = "orders"
   ) throws {
@@ -47,7 +47,7 @@ import Testing
     try expectLine("trim-topic", "refused", by: "alice")
   }
 
-  /// To purge a topic is to trim it to its next offset.
+  /// Purging a topic means trimming it to its next offset.
   @Test func topicsThatArePurged() throws {
     try run("alice", "topic", "purge", "orders", "--yes")
     try expectLine("trim-topic", "done", by: "alice")
@@ -59,7 +59,7 @@ import Testing
     try run("bob", "topic", "set", "orders", "--keep", "48h", code: 1)
     try run("bob", "topic", "trim", "orders", "--keep-last", "2", code: 1)
     try run("bob", "topic", "purge", "orders", "--yes", code: 1)
-    // Each of them is a line.
+    // Each denial is a line.
     try eventually("three lines of what bob isn't allowed") {
       stage.broker.process.standardError.lines.count { line in
         ["audit=true", "outcome=denied", "identity=bob ", "topic=orders"].allSatisfy { line.contains($0) }

@@ -1,7 +1,7 @@
 import TestSupport
 
 extension BrokerProcess {
-  /// Publishes batches of equal records to the topic `t` by a client of its own, and waits until they are acknowledged.
+  /// Publishes batches of equal records to the topic `t` with a new client, and waits until they are acknowledged.
   func publish(batches: Int, ofRecords count: Int, bytes: Int) throws {
     let client = try client("producer")
     try client.openPublication("t", stream: 1)

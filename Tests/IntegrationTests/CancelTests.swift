@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// However a subscriber leaves, the broker's subscription goes with it.
+/// The broker removes a subscription, however its subscriber leaves.
 @Suite(.onItsOwnThread) struct CancelTests {
   // MARK: By its own will
 
@@ -33,7 +33,7 @@ import Testing
     for round in 0..<50 {
       try client.subscribe("t", stream: 1, from: .new)
       for _ in 0..<5 { try producer.publish(["\(round)", "\(round)"], stream: 1) }
-      // Records are under way in both directions; the account fails at any frame behind CANCELLED.
+      // Records are on their way; the ledger fails on any frame after CANCELLED.
       try client.cancel(stream: 1)
       try client.roundTrip()
     }
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test func aClientThatIsKilledIsNoticedAtOnce() throws {
-    // Without a keepalive: the system tells.
+    // Without a keepalive, the system reports the end of the connection.
     let broker = try BrokerProcess("--keepalive", "0")
     try broker.client().create("t")
     let process = try SilentProcess(of: broker, topic: "t")
@@ -90,21 +90,21 @@ import Testing
 
   // MARK: Without a word
 
-  /// In milliseconds: what a test does before its client falls silent must take less, however slow the machine is. The simulation, in which
-  /// time is controlled, tests that the broker keeps clients that send.
+  /// In milliseconds. The test's steps before its client falls silent must take less, even on a slow machine. The simulation, which controls time,
+  /// tests that the broker keeps clients that send.
   private static let deadline: UInt32 = 6_000
 
   @Test func aClientThatFallsSilentIsGivenUp() throws {
     let broker = try BrokerProcess("--keepalive", "1h")
-    // It asks for a shorter deadline than the broker's, which must be long enough for all that it does before it falls silent.
+    // The client requests a shorter deadline than the broker's, but long enough for its steps before it falls silent.
     let silent = try broker.client("silent", keepalive: Self.deadline)
     #expect(silent.welcome!.keepalive == Self.deadline)
     try silent.subscribe("t", stream: 1)
     try silent.openPublication("t", stream: 2)
     silent.answersPings = false
 
-    // It is told in the end, should it be listening after all. That it is asked first is for the simulation: a broker that was held up
-    // itself no longer asks.
+    // Finally the broker sends an error, in case the client still reads. The PING before it is tested in the simulation: a broker that was itself
+    // delayed no longer sends one.
     try silent.expectFault(.keepaliveTimeout, stream: 0)
     #expect(throws: RawSocket.Closed.self) { try silent.receive() }
     let info = try broker.show("t")
@@ -126,7 +126,7 @@ import Testing
       for _ in 0..<256 { try producer.publish(payloads, stream: 1) }
       try producer.receiveAcknowledgements(stream: 1)
     } _: {
-      // In a hurry it may lag, but it gets to the end.
+      // A fast producer may cause lag, but the subscriber reaches the end.
       try client.receive(until: "the last record") { client.subscriptions[1]!.nextOffset == 2048 }
     }
     try eventually("it is freed") { try client.show("t").summary.subscriptions == 1 }
@@ -145,7 +145,7 @@ import Testing
       try broker.show("t").summary.subscriptions == 1
     }
     try cable.pull()
-    // Records that can't be sent any more are no sign of life.
+    // Records that can no longer be sent don't count as activity.
     try broker.client().publishAll((0..<100).map { "\($0)" }, to: "t")
     try eventually("it is freed") { try broker.show("t").summary.subscriptions == 0 }
   }

@@ -4,7 +4,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A program that uses the client library, against a broker's process: however it lets go of a subscription, the broker hears of it.
+/// A program that uses the client library with a broker's process: however it releases a subscription, the broker removes it.
 @Suite(.onItsOwnThread) struct ClientLibraryTests {
   enum LettingGo: CaseIterable {
     case cancel, release, closeClient, releaseClient
@@ -53,7 +53,7 @@ import Testing
   }
 }
 
-/// In no hurry, like the broker.
+/// Uses long timeouts, like the broker.
 private func connect(to broker: BrokerProcess) async throws -> Client {
   var options = ClientOptions()
   options.keepalive = .zero
@@ -61,7 +61,7 @@ private func connect(to broker: BrokerProcess) async throws -> Client {
   return try await Client.connect(to: broker.address, options: options)
 }
 
-/// A subscriber that wants what it is told to want.
+/// A subscriber that requests records on command.
 private final class Requesting: Subscriber, Sendable {
   typealias Input = TopicRecord
   typealias Failure = ClientError

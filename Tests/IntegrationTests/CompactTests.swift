@@ -55,7 +55,7 @@ import Testing
     try client.demand(3, stream: 1)
     try client.receiveRecords(3, stream: 1)
     try client.roundTrip()
-    // After the last record there is only a deletion, which a late subscriber doesn't get.
+    // Only a deletion follows the last record, and late subscribers don't get it.
     #expect(client.events(1).suffix(2) == [.records(2..<4), .live(5)])
 
     try client.publish([("a", ""), ("b", ""), ("c", "")], stream: 1000)
@@ -78,7 +78,7 @@ import Testing
     #expect(client.publications[1000]!.end == .fault(.keyRequired))
     #expect(client.publications[1000]!.acknowledged == 1)
     #expect(try client.show("t").summary.nextOffset == 1)
-    // The connection goes on, and so does the topic.
+    // The connection stays open, and the topic continues.
     try client.openPublication("t", stream: 1000)
     try client.publish([("a", "2")], stream: 1000)
     try client.receiveAcknowledgements(stream: 1000)
@@ -111,7 +111,7 @@ import Testing
     try producer.openPublication("t", stream: 1000)
     let filler = String(repeating: "x", count: 1000)
     try producer.publish([("first", "1")], stream: 1000)
-    // More than the log has room for.
+    // More than the log retains.
     for round in 0..<80 {
       try producer.publish((0..<100).map { ("\($0)", "\(round) \(filler)") }, stream: 1000)
     }
@@ -174,7 +174,8 @@ import Testing
     try broker.requireRunning()
   }
 
-  /// At the seam, while producers run at full speed: nothing twice, nothing out of order, and the newest of each key in the end.
+  /// The switch from the newest records to the log, with producers at full speed: no record is duplicated or out of order, and the last value of each
+  /// key is the newest.
   @Test(arguments: ["free", "lossless"])
   func theSeamHoldsWhileProducersRun(flow: String) throws {
     let broker = try BrokerProcess("--topic-rule", "t compact=true flow=\(flow)", "--replay-bytes", "100KiB")
@@ -182,7 +183,7 @@ import Testing
     let rounds: UInt64 = 400
     let client = try broker.client("subscriber")
     try client.openPublication("t", stream: 1000)
-    // Something to begin with.
+    // Initial records.
     try client.publish((0..<keys).map { ("\($0)", "first") }, stream: 1000)
     try client.receiveAcknowledgements(stream: 1000)
     let last = rounds * 50 + UInt64(keys)

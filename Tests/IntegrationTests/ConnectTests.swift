@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Topics that ask their producers for records only while they are connected, and topics that start over.
+/// Topics that grant their producers records only while they are connected, and topics that restart.
 @Suite(.onItsOwnThread) struct ConnectTests {
   private func settings(_ connect: TopicSettings.Connect) -> TopicSettings {
     var settings = TopicSettings()
@@ -32,13 +32,13 @@ import Testing
     try receiveConnected(true, source)
     try source.receive(until: "demand") { source.publications[1]!.granted > 0 }
 
-    // One stays: so does the connection.
+    // One subscriber remains, so the topic stays connected.
     try other.cancel(stream: 1)
     try source.roundTrip()
     #expect(source.publications[1]!.isConnected == true)
     other.close()
     try receiveConnected(false, source)
-    // It takes two again.
+    // It takes two subscribers again.
     let third = try broker.client("third")
     try third.subscribe("t", stream: 1)
     try source.roundTrip()
@@ -68,7 +68,7 @@ import Testing
     try other.receiveRecords(1, stream: 1)
     try other.disconnect("t")
     try receiveConnected(false, source)
-    // Again is no error.
+    // Repeating it is no error.
     try other.disconnect("t")
   }
 
@@ -109,7 +109,7 @@ import Testing
     #expect(second.epoch != first.epoch)
     try client.receiveRecords(1, stream: 4)
     #expect(client.subscriptions[4]!.texts == ["c"])
-    // A subscriber that knows the old epoch gets an error.
+    // A subscriber that names the old epoch gets an error.
     try client.sendSubscribe("t", stream: 5, from: .offset(2), epoch: first.epoch)
     try client.receiveEnd(stream: 5)
     #expect(client.events(5).last == .fault(.epochChanged))
@@ -126,7 +126,7 @@ import Testing
     try client.receive(until: "the other producer to hear of it") { client.publications[3]!.end != nil }
     #expect(client.publications[3]!.end == .complete(.finished))
 
-    // Publishing goes on in the next epoch, while the first subscriber still reads the one before.
+    // Publishing continues in the next epoch, while the first subscriber still reads the former one.
     try client.publishAll(["c"], to: "t")
     try client.subscribe("t", stream: 4)
     try client.receiveRecords(1, stream: 4)

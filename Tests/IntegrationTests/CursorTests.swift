@@ -24,21 +24,21 @@ import Testing
     try client.receiveRecords(8, stream: 1)
     #expect(try place("billing", client) == 2)
     try client.send(Commit(nextOffset: 6), stream: 1)
-    // One that is behind changes nothing.
+    // A commit of a lower offset changes nothing.
     try client.send(Commit(nextOffset: 4), stream: 1)
     try client.roundTrip()
     #expect(try place("billing", client) == 6)
     client.close()
 
     let second = try broker.client()
-    // Where it says it would start is passed over: the cursor stands.
+    // The existing cursor overrides the requested start.
     let again = try second.subscribe("t", stream: 1, from: .new, cursor: "billing")
     #expect(again.nextOffset == 6 && again.epoch == first.epoch)
     try second.receiveRecords(4, stream: 1)
     try second.send(Commit(nextOffset: 10), stream: 1)
     try second.cancel(stream: 1)
     #expect(try second.subscribe("t", stream: 2, cursor: "billing").nextOffset == 10)
-    // Another one is another place.
+    // Another cursor has its own position.
     #expect(try second.subscribe("t", stream: 3, from: .last(1), cursor: "audit").nextOffset == 9)
     try broker.requireRunning()
   }
@@ -55,7 +55,7 @@ import Testing
     #expect(again.nextOffset == 7)
     #expect(try place("c", second) == 3)
     try second.receiveRecords(3, stream: 1)
-    // What came on the first connection may be committed on this one.
+    // Records received on the first connection may be committed on this one.
     try second.send(Commit(nextOffset: 5), stream: 1)
     try second.roundTrip()
     #expect(try place("c", second) == 5)
@@ -71,11 +71,11 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .fault(.cursorTaken))
     #expect(try other.listCursors(of: "t").cursors.map(\.members) == [1])
-    // On one connection as well.
+    // Also on one connection.
     try other.subscribe("t", stream: 2, cursor: "c")
     try other.receiveEnd(stream: 1)
     #expect(other.events(1).last == .fault(.cursorTaken))
-    // A last word of the one before is dropped.
+    // A late commit of the former subscription is ignored.
     try other.send(Commit(nextOffset: 9), stream: 1)
     try other.roundTrip()
     #expect(try place("c", other) == 0)
@@ -105,7 +105,7 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .fault(.cursorMoved))
     #expect(try place("c", client) == 7)
-    // A subscriber from before doesn't know that, and gets an error.
+    // A subscriber that resumes from before gets an error, since the cursor was moved.
     try client.sendSubscribe("t", stream: 1, from: .offset(10), epoch: epoch, cursor: "c")
     try client.receiveEnd(stream: 1)
     #expect(client.events(1) == [.fault(.cursorMoved)])
@@ -119,7 +119,7 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1) == [.fault(.cursorDeleted)])
 
-    // Moving makes one.
+    // Moving creates a cursor.
     try client.moveCursor("new", of: "t", to: .offset(4))
     #expect(try client.subscribe("t", stream: 1, cursor: "new").nextOffset == 4)
     try broker.requireRunning()
@@ -145,7 +145,7 @@ import Testing
     try client.expectFault(.limitReached, stream: 5)
     try client.sendSubscribe("t", stream: 7, cursor: "c")
     try client.expectFault(.limitReached, stream: 7)
-    // Nothing of the refused ones is left.
+    // No part of the denied subscriptions remains.
     #expect(try client.show("t").summary.subscriptions == 0)
     try broker.requireRunning()
   }
@@ -168,7 +168,7 @@ import Testing
     let (broker, client) = try publishTen(BrokerProcess("--replay-records", "5"))
     try client.moveCursor("c", of: "t", to: .earliest)
     #expect(try place("c", client) == 5)
-    // More than what those under way can count on.
+    // More than the grace for subscribers in progress.
     try client.openPublication("t", stream: 1000)
     for _ in 0..<60 { try client.publish([[UInt8](repeating: 1, count: 100_000)], stream: 1000) }
     try client.receiveAcknowledgements(stream: 1000)
@@ -211,11 +211,11 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .complete(.finished))
     try client.send(Commit(nextOffset: 4), stream: 1)
-    // That can't be, and there is nothing left to end.
+    // This offset is invalid, and there is no subscription left to end.
     try client.send(Commit(nextOffset: 11), stream: 1)
     try client.roundTrip()
     #expect(try place("c", client) == 4)
-    // From another subscription on, the number is that one's.
+    // Once another subscription uses the stream number, commits go to that one.
     try client.subscribe("t", stream: 1, granted: 0)
     try client.send(Commit(nextOffset: 8), stream: 1)
     try client.roundTrip()

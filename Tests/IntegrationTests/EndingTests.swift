@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How topics end, and what their subscribers and producers hear of it.
+/// Terminal events of topics, as seen by their subscribers and producers.
 @Suite(.onItsOwnThread) struct EndingTests {
   private static let failure = Complete.Ending.failure(code: .producerFailure, message: "the source broke: ä")
 
@@ -64,7 +64,7 @@ import Testing
     try client.publish(["a"], stream: 1)
     try client.receiveAcknowledgements(stream: 1)
     try client.end("t", Self.failure)
-    // The other producer hears of it, and what it still had under way is dropped.
+    // The other producer gets the event, and its records in transit are dropped.
     try client.receive(until: "the end of the publication") { client.publications[1]!.end != nil }
     #expect(client.publications[1]!.end == .complete(Self.failure))
     try client.send(raw: RawClient.publishFrame(BatchBuilder(), from: 1, stream: 1))

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Producers that come back, frame by frame.
+/// Producers that reconnect, frame by frame.
 @Suite(.onItsOwnThread) struct ExactlyOnceTests {
   private let broker: BrokerProcess
 
@@ -10,7 +10,7 @@ import Testing
     broker = try BrokerProcess()
   }
 
-  /// PUBLISH_OPEN; returns what is expected next.
+  /// Sends PUBLISH_OPEN. Returns the next expected sequence.
   private func open(
     _ client: RawClient, producer: UInt64, from first: UInt64 = 0, stream: UInt32 = 1
   ) throws -> UInt64 {
@@ -29,11 +29,11 @@ import Testing
     try second.publish(["d"], stream: 1)
     try second.receiveAcknowledgements(stream: 1)
     #expect(second.publications[1]!.acknowledged == 4)
-    // Others count for themselves.
+    // Other producers have their own sequences.
     #expect(try open(second, producer: 8, stream: 2) == 0)
     #expect(try open(second, producer: 0, from: 5, stream: 3) == 5)
     #expect(try broker.show("t").summary.nextOffset == 4)
-    // It knows better than a topic that was started anew.
+    // After the topic was recreated, the producer's own sequence applies.
     try second.delete("t")
     let third = try broker.client()
     #expect(try open(third, producer: 7, from: 4) == 4)
@@ -61,7 +61,7 @@ import Testing
     let second = try broker.client()
     #expect(try open(second, producer: 7) == 1)
     try first.expectFault(.producerFenced, stream: 1)
-    // The connection stays, but can't have the producer back.
+    // The connection stays open, but can't reopen the producer.
     try first.send(PublishOpen(topic: "t", acknowledgement: .received, producer: 7), stream: 2)
     try first.expectFault(.producerFenced, stream: 2)
     try second.publish(["b"], stream: 1)

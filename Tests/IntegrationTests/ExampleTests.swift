@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The programs of `Sources/Examples` as processes: they run, end, and say what their comments promise.
+/// The programs of `Sources/Examples` as processes: they run, exit, and print the output that their comments promise.
 @Suite(.onItsOwnThread)
 struct ExampleTests {
   private let broker: BrokerProcess
@@ -55,7 +55,7 @@ struct ExampleTests {
       line.contains(" ahead") ? line.split(separator: " ").dropLast().last.flatMap { Int($0) } : nil
     }
     #expect(ahead.count == 80)
-    // The buffer of 50, what the subscriber has asked for, and what is on its way.
+    // The buffer of 50, the subscriber's demand, and records in transit.
     #expect(ahead.allSatisfy { (0...120).contains($0) }, "\(ahead)")
     #expect(lines.last == "the source has ended, and so has the topic: 4000 records")
   }
@@ -71,7 +71,7 @@ struct ExampleTests {
     #expect(process.standardError.text == "")
   }
 
-  /// What the first run has left doesn't stop the second.
+  /// Topics left by the first run don't break the second one.
   @Test(arguments: ["Ticker", "WorkQueue", "BackPressure"])
   func theyRunTwice(example: String) throws {
     _ = try run(example, broker.address)

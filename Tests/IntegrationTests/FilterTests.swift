@@ -2,13 +2,13 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Filters at the broker: what isn't wanted isn't sent, and costs no demand.
+/// Filters at the broker: filtered-out records aren't sent, and use no demand.
 @Suite(.onItsOwnThread) struct FilterTests {
   typealias Event = SubscriptionLedger.Event
 
   private static let even = [RecordFilter.Condition(.key, .equals(Array("even".utf8)))]
 
-  /// Publishes "0", "1", and so on, in batches of three, with a key and a header; each of some batches has a time of its own.
+  /// Publishes "0", "1", and so on, in batches of three, with a key and a header. In some batches, each record has its own timestamp.
   private func publish(_ numbers: Range<Int>, with client: RawClient, payload: Int = 0) throws {
     for start in stride(from: numbers.lowerBound, to: numbers.upperBound, by: 3) {
       var batch = BatchBuilder()
@@ -61,23 +61,23 @@ import Testing
     let client = try broker.client()
     try client.openPublication("t", stream: 1000)
     try publish(0..<9, with: client)
-    // Wants 8 alone.
+    // Matches only record 8.
     let last = Self.even + [.init(.header("third"), .hasPrefix(Array("2".utf8)))]
     try client.subscribe("t", stream: 1, from: .offset(3), granted: 0, where: last)
     try client.roundTrip()
-    // Without demand it has come to the record that it wants, and no further.
+    // Without demand the subscription stops at the first matching record.
     #expect(client.events(1) == [.subscribed(next: 3, live: 9)])
     #expect(try client.show("t").subscriptions.map(\.nextOffset) == [8])
     try client.demand(1, stream: 1)
     try client.receiveRecords(1, stream: 1)
     try client.roundTrip()
     #expect(client.events(1) == [.subscribed(next: 3, live: 9), .records(8..<9), .live(9)])
-    // With all its demand used up, it goes on to the end, which needs none.
+    // With its demand used up, it continues to the end, which needs none.
     try publish(9..<14, with: client)
     try client.end("t", stream: 1002)
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .complete(.finished))
-    // And one that wants nothing of it hears just that.
+    // A subscription without matches receives only the end.
     try client.subscribe("t", stream: 2, granted: 0, where: [.init(.header("fourth"), .exists)])
     try client.receiveEnd(stream: 2)
     #expect(client.events(2) == [.subscribed(next: 0, live: 14), .live(14), .complete(.finished)])
@@ -89,7 +89,7 @@ import Testing
     let client = try broker.client()
     try client.subscribe("t", stream: 1, granted: 2, where: [.init(.header("third"), .equals([0x31]))])
     try client.openPublication("t", stream: 1000)
-    // 1 and 4 are asked for; 7 has to wait, and with it what is behind the buffer.
+    // 1 and 4 are requested; 7 has to wait, and so do the records beyond the buffer.
     try publish(0..<9, with: client)
     try client.receiveRecords(2, stream: 1)
     try client.roundTrip()
@@ -117,7 +117,7 @@ import Testing
     #expect(client.subscriptions[2]!.payloads == client.subscriptions[1]!.payloads)
     #expect(
       client.subscriptions[3]!.payloads == (0..<30).map { client.subscriptions[1]!.payloads[$0 * 2] })
-    // Those that follow one another come together.
+    // Consecutive records arrive together.
     #expect(client.events(2) == client.events(1))
     try broker.requireRunning()
   }

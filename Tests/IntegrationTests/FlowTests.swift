@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Producers of topics whose flow isn't free get exactly the demand that subscribers leave them.
+/// Producers of topics whose flow isn't free get exactly the demand that subscribers grant.
 @Suite(.onItsOwnThread) struct FlowTests {
   private func settings(
     _ flow: TopicSettings.Flow, buffer: UInt64, bytes: UInt64 = 1 << 20,
@@ -62,7 +62,7 @@ import Testing
     #expect(info.publications[0].waiting > 0)
     #expect(info.subscriptions.filter { $0.holding > 0 }.map(\.client) == ["slow"])
 
-    // It leaves, and no longer holds up producers.
+    // After it disconnects, it no longer blocks producers.
     slow.close()
     try producer.receive(until: "more to be granted") { producer.publications[1]!.granted > 3 }
     #expect(try producer.show("t").subscriptions.allSatisfy { $0.holding == 0 })
@@ -72,7 +72,7 @@ import Testing
     let broker = try BrokerProcess()
     let producer = try broker.client("producer")
     let slow = try broker.client("slow")
-    // Far more than the log keeps for late subscribers, or for those under way.
+    // Far more than the log retains for late subscribers, or as grace for subscribers in progress.
     try producer.create("t", settings(.lossless, buffer: 50, bytes: 200_000))
     try slow.subscribe("t", stream: 1, granted: 0)
     try producer.openPublication("t", stream: 1)
@@ -105,7 +105,7 @@ import Testing
     try client.openPublication("t", stream: 2)
     #expect(client.publications[2]!.bytesGranted == 100)
     #expect(client.publications[2]!.granted == 1000)
-    // One that is larger than all that is left may still come.
+    // A record larger than the remaining grant may still be sent.
     try client.publish([[UInt8](repeating: 1, count: 200)], stream: 2)
     try client.roundTrip()
     #expect(client.publications[2]!.bytesGranted == 100)
@@ -115,7 +115,7 @@ import Testing
     #expect(client.publications[2]!.bytesGranted == 304)
   }
 
-  // MARK: Alone
+  // MARK: Without subscribers
 
   @Test func whatIsBufferedAloneIsForTheFirstWhoComes() throws {
     let client = try BrokerProcess().client()
@@ -129,7 +129,7 @@ import Testing
     try client.receiveRecords(3, stream: 2)
     #expect(client.subscriptions[2]!.texts == ["a", "b", "c"])
     try client.receive(until: "more to be granted") { client.publications[1]!.granted > 3 }
-    // The next one comes too late for them.
+    // The next subscriber doesn't get them.
     try client.subscribe("t", stream: 3)
     try client.roundTrip()
     #expect(client.subscriptions[3]!.delivered == 0)

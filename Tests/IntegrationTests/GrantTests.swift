@@ -2,8 +2,8 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The broker never sends a record beyond the grant. The client's accounts check it with every frame; these tests do what could make
-/// it happen.
+/// The broker never sends a record beyond the grant. The client's ledgers check that with every frame; these tests create the conditions under which
+/// it could happen.
 @Suite(.onItsOwnThread) struct GrantTests {
   @Test func eachRecordCanBeAskedForByItself() throws {
     let client = try BrokerProcess().client()
@@ -28,7 +28,7 @@ import Testing
     try client.roundTrip()
     #expect(client.subscriptions[1]!.delivered == 10)
 
-    // As if a network had turned them round: the greatest counts, and once.
+    // Grants out of order, as if a network had reordered them: only the highest counts.
     for total in [30, 20, 40, 25, 40, 11] as [UInt64] { try client.demand(total, stream: 1) }
     try client.receiveRecords(40, stream: 1)
     try client.roundTrip()
@@ -57,7 +57,7 @@ import Testing
     try client.receiveEnd(stream: 1)
     #expect(client.events(1).last == .fault(.invalidDemand))
     #expect(client.subscriptions[1]!.delivered == 1)
-    // Crossed with the error.
+    // This frame crosses the error.
     try client.send(Demand(grantedThrough: 5), stream: 1)
 
     try client.demand(2, stream: 2)
@@ -87,7 +87,7 @@ import Testing
     let broker = try BrokerProcess("--loops", "2")
     let topics = (0..<4).map { "t.\($0)" }
     let client = try broker.client("subscriber")
-    // Replay for half of them; and connections that stand between the subscriber's loop and the producers'.
+    // Half of the topics have records to replay; idle connections separate the subscriber's loop from the producers'.
     for topic in topics.prefix(2) { try client.publishAll((0..<500).map { "\($0)" }, to: topic) }
     let between = try (0..<16).map { try broker.client("idle \($0)") }
 
@@ -108,7 +108,7 @@ import Testing
           try client.cancel(stream: stream)
           try subscribe(client, topics, stream, &random)
         case 1..<20:
-          // Late, or again: of no effect.
+          // Late or repeated grants have no effect.
           let granted = client.subscriptions[stream]!.granted
           if granted > 0 { try client.demand(.random(in: 1...granted, using: &random), stream: stream) }
         case 20..<60:
@@ -122,7 +122,7 @@ import Testing
       }
     }
 
-    // Now that nothing is published any more, each has exactly what it was granted, or all there is.
+    // After publishing has stopped, each subscription has exactly the granted records, or all of the topic's.
     for stream in UInt32(1)...8 {
       let head = try client.show(topics[Int(stream) % 4]).summary.nextOffset
       let ledger = client.subscriptions[stream]!
@@ -155,7 +155,7 @@ import Testing
   }
 }
 
-/// Publishes offsets as fast as the broker takes them; for topics that have no other producer at the time.
+/// Publishes offsets as fast as the broker accepts them. The topic must have no other producer at the time.
 private func produce(
   _ broker: BrokerProcess, _ topic: String, until stop: Flag, _ random: SeededRandom
 ) throws {

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the members of a group get from a broker: each record one of them, in turns, as far as they ask.
+/// Deliveries to the members of a group: each record goes to one member, in turn, within its demand.
 @Suite(.onItsOwnThread) struct GroupTests {
   private func publish(_ texts: [String], to topic: String, _ client: RawClient) throws {
     try client.publishAll(texts, to: topic)
@@ -38,7 +38,7 @@ import Testing
     try members[2].receiveShare(1, stream: 1)
     #expect(members.map { $0.members[1]!.texts } == [["a", "d"], ["b", "e"], ["c"]])
 
-    // Only the third has demand left; then the second has more, and then none has any.
+    // Only the third member has demand left; then the second has more, and then none has any.
     try publish(["f", "g"], to: "jobs", producer)
     try members[2].receiveShare(2, stream: 1)
     #expect(members[2].members[1]!.texts == ["c", "f"])
@@ -82,7 +82,7 @@ import Testing
     try other.join("jobs", "workers", stream: 1, from: .earliest)
     try other.receiveShare(2, stream: 1)
     #expect(other.members[1]!.texts == ["c", "d"])
-    // Another group has a place of its own.
+    // Another group has its own position.
     try other.join("jobs", "others", stream: 2, from: .earliest)
     try other.receiveShare(4, stream: 2)
   }
@@ -97,7 +97,7 @@ import Testing
     try first.receiveShare(3, stream: 1)
     try first.settle(.done, 1, stream: 1)
     try first.roundTrip()
-    // One goes back by cancelling, one with its connection.
+    // One delivery returns by CANCEL, one with its connection.
     try first.join("jobs", "workers", stream: 2, settings, granted: 1)
     try first.receiveShare(1, stream: 2)
     #expect(first.members[2]!.texts == ["d"])
@@ -110,7 +110,7 @@ import Testing
     try second.receiveShare(3, stream: 1)
     #expect(second.members[1]!.texts == ["a", "c", "d"])
     #expect(second.members[1]!.records.map(\.delivery) == [2, 2, 2])
-    // The first comes back with what it had done meanwhile: that delivery isn't the last one, so it doesn't count.
+    // The first member returns and acknowledges an old delivery. A newer delivery exists, so this has no effect.
     let back = try broker.client("first")
     try back.join("jobs", "workers", stream: 1, settings, granted: 0)
     try back.send(Settle(.done, delivery: 1, firstOffset: 0, count: 1), stream: 1)
@@ -226,7 +226,7 @@ import Testing
     try member.settle(.done, 1, stream: 1)
     try member.roundTrip()
     #expect(!member.members[1]!.isOver)
-    // The topic can be written to again: then it goes on.
+    // Once the topic can be written to again, the group continues.
     try producer.delete("dead")
     try member.receive(until: "the end") { member.members[1]!.isOver }
     #expect(try producer.show("dead").summary.nextOffset == 1)
@@ -253,7 +253,7 @@ import Testing
     }
     #expect(payloads(first) == ["x1", "--"])
     #expect(payloads(second) == ["y1"])
-    // Refused, it comes before those behind it; it is the second's turn, which has waited longest.
+    // After a retry it precedes later records. The second member gets it, since it has waited longest.
     try first.settle(.again, 0, stream: 1)
     try second.receiveShare(2, stream: 1)
     #expect(payloads(second) == ["y1", "x1"])
@@ -278,13 +278,13 @@ import Testing
       try producer.publish(record("\(index)", headers: ["kind": kind]), stream: 1)
     }
     try producer.complete(stream: 1)
-    // The rest isn't for the group, so that this is the end.
+    // The group's filter excludes the rest, so this is the end.
     try member.receive(until: "the end") { member.members[1]!.isOver }
     #expect(member.members[1]!.offsets == [1_999, 3_999])
     #expect(member.members[1]!.ending == .finished)
   }
 
-  // MARK: Refusals
+  // MARK: Denials
 
   @Test func settingsThatCannotBeMeantAreRefused() throws {
     let broker = try BrokerProcess("--max-cursors", "2")
@@ -304,7 +304,7 @@ import Testing
     try client.expectNoJoin("jobs", "g", Settings(), .groupMismatch)
     try client.join("jobs", "h", stream: 2)
     try client.expectNoJoin("jobs", "i", Settings(), .limitReached)
-    // None of those counts as a subscription.
+    // None of these counts as a subscription.
     #expect(try client.show("jobs").summary.subscriptions == 2)
 
     try client.subscribe("jobs", stream: 3)
@@ -406,7 +406,7 @@ import Testing
     try member.receiveShare(100, stream: 1)
     member.close()
     try eventually("the member is gone") { try broker.show("jobs").subscriptions.isEmpty }
-    // Far more than the log keeps by itself, and no more than its buffer.
+    // Far more than the log retains by itself, but no more than its buffer.
     for _ in 0..<250 { try producer.publish([payload], stream: 1) }
     let other = try broker.client("other")
     try other.join("jobs", "workers", stream: 1, explicit)

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Peers that violate the protocol, by mistake or on purpose: each gets the reason once, and other clients notice nothing.
+/// Peers that violate the protocol, by mistake or on purpose: each gets the reason once, and other clients are unaffected.
 @Suite(.onItsOwnThread) struct HostilePeerTests {
   // MARK: The first bytes
 
@@ -61,13 +61,13 @@ import Testing
     for byte in hello { try slow.send(raw: [byte]) }
     _ = try slow.expect(Welcome.self, stream: 0)
 
-    // A second connection with a deadline of its own.
+    // A second connection has its own deadline.
     let broker = try BrokerProcess("--handshake", "300ms")
     let silent = try broker.connect()
     let dripping = try broker.connect()
     for byte in hello.dropLast() {
       if try dripping.receiveIfAny(within: 0.05) != nil { break }
-      // The broker may have closed by now.
+      // The broker may have closed the connection by now.
       try? dripping.send(raw: [byte])
     }
     try silent.expectFault(.handshakeTimeout, stream: 0)
@@ -126,7 +126,7 @@ import Testing
         Issue.record("\(what): \(error)")
       }
     }
-    // What may be ignored is.
+    // Ignorable frames and flags are ignored.
     let client = try broker.client()
     try client.send(raw: frame(0x80, stream: 77, flags: 0xFF, [1, 2, 3]) + frame(0xFF, stream: 0))
     try client.send(raw: frame(0x03, stream: 0, flags: 0xF0, [UInt8](repeating: 0, count: 8)))
@@ -206,7 +206,7 @@ import Testing
     try witness.roundTrip()
   }
 
-  /// All kinds of frames that a client sends, as one run of bytes behind the handshake.
+  /// All types of frames that a client sends, as one sequence of bytes after the handshake.
   private static func session() -> [UInt8] {
     var batch = BatchBuilder()
     for size in [0, 5, 60] { [UInt8](repeating: 9, count: size).withUnsafeBytes { batch.append($0) } }
@@ -257,7 +257,7 @@ import Testing
     let greedy = try broker.client("greedy", receiveBuffer: 8192)
     let other = try broker.client("other")
     let before = try broker.memory.resident
-    // 40 MiB of requests: they stay with the client while it doesn't read the answers.
+    // 40 MiB of requests: they stay with the client while it doesn't read the replies.
     var questions: [UInt8] = []
     for token in UInt64(0)..<1000 { Ping(token: token).encode(stream: 0, into: &questions) }
     for _ in 0..<2000 { try greedy.enqueue(raw: questions) }
@@ -268,7 +268,7 @@ import Testing
     #expect(greedy.unsentBytes > 0)
     #expect(try broker.memory.resident - before < 24 << 20)
 
-    // And all are answered, in order, as soon as it reads.
+    // All are answered, in order, once it reads.
     for index in UInt64(0)..<100_000 {
       let pong = try greedy.receive().decode(Pong.self)
       try require(pong.token == index % 1000, "PONG \(pong.token) instead of \(index % 1000)")
@@ -286,7 +286,7 @@ import Testing
     try client.sendSubscribe("t", stream: 1)
     client.subscriptions[1]!.keepsPayloads = false
     try client.receiveRecords(1, stream: 1)
-    // So many answers that nothing more is read until they are written; then it must go on, whatever is still to be delivered.
+    // So many replies wait that reading stops until they are written; then it must resume, whatever is still to be delivered.
     var questions: [UInt8] = []
     for token in UInt64(0)..<2000 { Ping(token: token).encode(stream: 0, into: &questions) }
     try client.send(raw: questions)

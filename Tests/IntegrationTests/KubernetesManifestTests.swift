@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The manifests in `packaging/kubernetes`: their parts fit each other, and the programs know what they are told.
+/// The manifests in `packaging/kubernetes`: their parts match each other, and the programs accept their arguments.
 ///
 /// `scripts/check-manifests.sh` compares them with Kubernetes' own schemas.
 @Suite(
@@ -24,7 +24,7 @@ struct KubernetesManifestTests {
     var keys: Set<String> { Set((value as? [String: Any] ?? [:]).keys) }
     var template: Part { self["spec"]["template"] }
     var pod: Part { template["spec"] }
-    /// A port is told by its name or its number.
+    /// A port, given by its name or its number.
     var port: String? { text ?? number.map(String.init) }
   }
 
@@ -91,7 +91,7 @@ struct KubernetesManifestTests {
     }
   }
 
-  /// The liveness probe of the container, run against a broker.
+  /// The container's liveness probe, run with a broker.
   @Test(arguments: files)
   func theProbesAreAnswered(_ file: String) throws {
     let broker = try BrokerProcess("--admin", "127.0.0.1:0")
@@ -110,7 +110,7 @@ struct KubernetesManifestTests {
     }
   }
 
-  /// Services, policies, probes and mounts name what pods have.
+  /// Services, policies, probes and mounts refer to names that the pods define.
   @Test(arguments: files)
   func namesAreThoseOfOtherParts(_ file: String) throws {
     let objects = try objects(file)
@@ -162,7 +162,7 @@ struct KubernetesManifestTests {
   }
 }
 
-/// Python with a parser of YAML.
+/// Python with a YAML parser.
 private enum PythonYAML {
   static let program = "/usr/bin/python3"
   static let isInstalled: Bool = {

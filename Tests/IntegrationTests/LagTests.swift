@@ -2,9 +2,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Subscribers that are overtaken by what the topic keeps.
+/// Subscribers whose records the topic drops before delivery.
 @Suite(.onItsOwnThread) struct LagTests {
-  /// Publishes so much that nothing of the beginning is in memory any more.
+  /// Publishes so many records that the first ones are no longer in memory.
   private func publishMuch(_ broker: BrokerProcess) throws {
     try broker.publish(batches: 64, ofRecords: 128, bytes: 1024)
   }
@@ -26,7 +26,7 @@ import Testing
     #expect(events.prefix(3) == [.subscribed(next: 0, live: 0), .live(0), .records(0..<3)])
     #expect(next == 3 + missed)
     #expect(events[4] == .records(next..<64 * 128))
-    // What was missed isn't charged.
+    // Dropped records use no demand.
     #expect(client.subscriptions[1]!.delivered == 3 + 64 * 128 - next)
   }
 
@@ -68,7 +68,7 @@ import Testing
   @Test func whoFallsBehindDoesNotDelayTheOthers() throws {
     let broker = try BrokerProcess("--replay-bytes", "64KiB")
     let client = try broker.client("subscriber")
-    // On the same connection: one without demand, one with all of it.
+    // On the same connection: one subscription without demand, one with unlimited demand.
     try client.subscribe("t", stream: 1, granted: 0)
     try client.subscribe("t", stream: 2)
     try meanwhile {

@@ -2,8 +2,8 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// One LIVE per subscription, exactly where replay ends. That it comes once and at the right place the client's account checks in
-/// every test; here it is that it comes.
+/// One LIVE per subscription, exactly at the end of the replay. The client's ledger checks in every test that it comes once and at the right offset;
+/// these tests check that it comes.
 @Suite(.onItsOwnThread) struct LiveMarkerTests {
   @Test func itComesAtOnceWhenThereIsNothingToReplay() throws {
     let client = try BrokerProcess().client()

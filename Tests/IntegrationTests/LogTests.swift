@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the broker's program logs of its clients on standard error.
+/// The broker's log lines about its clients, on standard error.
 @Suite(.onItsOwnThread) struct LogTests {
   private let directory: TemporaryDirectory
 
@@ -42,7 +42,7 @@ import Testing
     return client
   }
 
-  /// Plays a little, and returns what was logged of it, an object a line.
+  /// Connects and publishes a little. Returns the log lines about it, as objects and as text.
   private func lines(_ broker: BrokerProcess) throws -> (objects: [[String: Any]], text: String) {
     let guesser = try connect("alice", "not-the-secret", to: broker)
     #expect(try guesser.expect(Fault.self, stream: 0).code == .authenticationFailed)
@@ -84,17 +84,17 @@ import Testing
   }
 
   @Test func linesForTheJournalHaveTheirPriority() throws {
-    // systemd states the stream that is its journal's.
+    // systemd sets this variable to the identity of the journal's stream.
     let script = #"JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$0" "$@""#
     let options = ["--listen", "127.0.0.1:0", "--admin", "off", "--log-level", "debug"]
     let broker = try ChildProcess("/bin/sh", ["-c", script, BuiltProduct.path("sluiced")] + options)
     try eventually("it serves") { broker.standardOutput.text.contains("ready") }
-    // The log has a thread of its own, whose lines come when they come.
+    // The log is written by its own thread, without a fixed delay.
     try eventually("it has logged") { !broker.standardError.lines.isEmpty }
     broker.stop()
     let lines = broker.standardError.lines
     #expect(lines.allSatisfy { $0.hasPrefix("<6>2") || $0.hasPrefix("<7>2") }, "\(lines)")
-    // Elsewhere nothing stands in front of them.
+    // With any other stream the lines have no prefix.
     let other = try ChildProcess(
       "/bin/sh", ["-c", #"JOURNAL_STREAM=1:2 exec "$0" "$@""#, BuiltProduct.path("sluiced")] + options)
     try eventually("it serves") { other.standardOutput.text.contains("ready") }

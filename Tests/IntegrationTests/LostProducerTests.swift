@@ -5,7 +5,7 @@ import Testing
 
 /// Topics whose only producer is a process that is killed.
 @Suite(.onItsOwnThread) struct LostProducerTests {
-  /// Starts a producer that stays, and waits until the topic has it and one record of it.
+  /// Starts a producer that stays attached, and waits until its first record is published.
   private func producer(on topic: String, at broker: BrokerProcess) throws -> ChildProcess {
     let producer = try broker.sluice("pub", topic, input: .open)
     try producer.write(Array("one\n".utf8))
@@ -35,7 +35,7 @@ import Testing
     try broker.run("sub", "readings", code: 3)
   }
 
-  /// A producer that was attached when the broker was killed has to come back.
+  /// A producer that was attached when the broker was killed has to return.
   @Test func aDurableTopicFailsAfterARestartThatItsProducerMisses() throws {
     let stage = try DurableStage()
     try stage.sluice(

@@ -10,7 +10,7 @@ import Testing
 
   @Test func thoseWhoReadGetEverythingAndMemoryStaysBounded() throws {
     let broker = try BrokerProcess("--replay-bytes", "32MiB", "--keepalive", "0")
-    // Small buffers, so that what isn't read is the broker's concern and not the system's.
+    // Small buffers, so that unread bytes wait in the broker instead of the system.
     let stuck = try (0..<10).map { try broker.client("stuck \($0)", receiveBuffer: 4096) }
     for client in stuck { try client.sendSubscribe("t", stream: 1) }
     let crowd = Crowd()
@@ -27,7 +27,7 @@ import Testing
     }
     try eventually("all have subscribed") { try broker.show("t").summary.subscriptions == 1000 }
 
-    // First to all of them: more than a gigabyte in all.
+    // First deliver more than a gigabyte in all to all of them.
     try publish(broker, 600, from: 0)
     try crowd.receive { $0.subscriptions[1]!.nextOffset == 600 }
     for client in crowd.clients {
@@ -35,7 +35,7 @@ import Testing
     }
     let before = try broker.memory
 
-    // Then so much that it would show if it were kept for each of the ten: 2 GB in all.
+    // Then publish 2 GB, which would be visible if they were buffered for each of the ten.
     for client in crowd.clients[10...] { client.close() }
     crowd.clients.removeLast(Self.readers - 10)
     try meanwhile {
@@ -44,7 +44,7 @@ import Testing
       try crowd.receive { $0.subscriptions[1]!.nextOffset == 100_600 }
     }
     let after = try broker.memory
-    // The topic keeps 32 MiB; then there are freed segments kept for use, and what ten connections have taken up.
+    // The topic retains 32 MiB. The rest are freed segments kept for reuse, and the buffers of ten connections.
     let bound = 160 << 20
     #expect(after.peak < bound, "\(after.peak >> 20) MiB; \(before.resident >> 20) MiB before")
     let info = try broker.show("t")
@@ -71,11 +71,11 @@ import Testing
   }
 }
 
-/// Many clients, read by one thread as things come.
+/// Many clients, read by one thread as frames arrive.
 private final class Crowd {
   var clients: [RawClient] = []
 
-  /// Reads until `isDone` holds for each.
+  /// Reads until `isDone` returns true for each client.
   func receive(
     within seconds: Double = 300, _ isDone: (RawClient) throws -> Bool
   ) throws {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The dashboard, rules and scrape configuration in `packaging/monitoring`, and what a running broker's `/metrics` has.
+/// The dashboard, rules and scrape configuration in `packaging/monitoring`, compared with `/metrics` of a running broker.
 @Suite(.onItsOwnThread) struct MonitoringKitTests {
   private static let folder = URL(filePath: #filePath).appending(path: "../../../packaging/monitoring")
     .standardized
@@ -21,7 +21,7 @@ import Testing
     }
   }
 
-  /// The names of the time series that a broker in use has.
+  /// The names of the time series of a broker in use.
   private static func series() throws -> Set<String> {
     let directory = try TemporaryDirectory()
     let broker = try BrokerProcess("--admin", "127.0.0.1:0", "--data", directory.path)
@@ -38,14 +38,14 @@ import Testing
 
   @Test func everyMetricIsThatOfARunningBroker() throws {
     let series = try Self.series()
-    // Those of clusters are compared with the page of a node, in SluiceAdminTests.
+    // SluiceAdminTests compares the metrics of clusters with the page of a node.
     let names = #/(?:sluice|process)_\w+/#
     let files = try [
       "dashboard": Self.queries().joined(separator: "\n"), "alerts": Self.text("alerts.yml"),
       "rules": Self.text("recording-rules.yml"),
     ]
     for (file, text) in files {
-      // What a rule has recorded isn't the broker's.
+      // Series recorded by rules aren't the broker's.
       let plain = text.replacing(#/\w+:\w+:\w+/#, with: "")
       let named = Set(plain.matches(of: names).map { String($0.0) }).filter {
         !$0.hasPrefix("sluice_cluster_")
@@ -72,7 +72,7 @@ import Testing
     #expect(tool.standardOutput.text.contains("\(queries.count) rules found"), "\(tool.messages)")
   }
 
-  /// With the rules that it names.
+  /// Checks the rule files that it names as well.
   @Test(
     .enabled(if: Promtool.path != nil, "promtool isn't installed: scripts/bootstrap.sh --tests installs it"))
   func promtoolTakesTheScrapeConfiguration() throws {
@@ -80,7 +80,7 @@ import Testing
     let tool = try ChildProcess(try #require(Promtool.path), ["check", "config", path])
     #expect(try tool.waitForExit() == .code(0), "\(tool.messages)")
     #expect(tool.standardOutput.text.contains("2 rule files found"), "\(tool.messages)")
-    // The rules speak of the job by its name, and the port is the default one.
+    // The rules use the job's name, and the port is the default one.
     let text = try Self.text("scrape.yml")
     #expect(text.contains("job_name: sluice\n"))
     let help = try ChildProcess(BuiltProduct.path("sluiced"), ["--help"])

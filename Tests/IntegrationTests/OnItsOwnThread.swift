@@ -2,9 +2,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Runs tests on a few threads of their own, one test per thread at a time.
+/// Runs tests on a few separate threads, one test per thread at a time.
 ///
-/// These tests wait in system calls. On Swift's shared threads they would keep all others from running.
+/// These tests wait in system calls. On Swift's shared threads they would block all other tests.
 struct OnItsOwnThread: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
 
@@ -23,7 +23,7 @@ extension Trait where Self == OnItsOwnThread {
   static var onItsOwnThread: Self { OnItsOwnThread() }
 }
 
-/// Threads that may block: more than processors, since the tests wait for processes most of the time.
+/// Threads that may block. There are more than processors, since the tests mostly wait for processes.
 private final class BlockingExecutor: TaskExecutor {
   static let shared = BlockingExecutor(threads: 4)
 

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// `sluice ping --alive`: whether a broker answers, also without permission to connect.
+/// `sluice ping --alive`: whether a broker responds, even without permission to connect.
 @Suite(.onItsOwnThread) struct PingAliveTests {
   private let files: AliceFiles
 
@@ -54,7 +54,7 @@ import Testing
     let secure = try #require(broker.addresses.first { $0.hasPrefix("tls://") })
     #expect(try ping(secure).currentExit == .code(1))
     try expectAlive(secure)
-    // A client without TLS finds it.
+    // It works without TLS, too.
     let process = try ping(String(secure.dropFirst("tls://".count)), "--alive")
     #expect(process.currentExit == .code(0), "\(process.messages)")
   }
@@ -81,7 +81,7 @@ import Testing
       let process = try ping(address, "--alive")
       #expect(process.currentExit == .code(1) && process.standardOutput.text == "", "\(process.messages)")
       let isHTTP = address == page.address || address == admin
-      let reason = isHTTP ? "answers with HTTP" : "not as a Sluice broker"
+      let reason = isHTTP ? "answers with HTTP" : "isn't a Sluice broker"
       #expect(process.standardError.text.contains(reason), "\(process.messages)")
     }
     let silent = try FakeServer { _ in .send([]) }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Records in and out of a broker.
+/// Publishing to a broker and subscribing.
 @Suite(.onItsOwnThread) struct PublishAndSubscribeTests {
   @Test func aSubscriberGetsWhatWasPublishedBeforeDuringAndAfterItCame() throws {
     let broker = try BrokerProcess()

@@ -1,13 +1,13 @@
 import Glibc
 import TestSupport
 
-/// A network namespace at the other end of a virtual cable that can be pulled: packets are lost without either side being told.
+/// A network namespace at the far end of a virtual cable that can be pulled: packets are then lost without notice to either side.
 final class PulledCable {
   private static let tool = "/sbin/ip"
 
   /// This end's address.
   let near: String
-  /// Runs what follows it at the far end.
+  /// A command prefix that runs a program at the far end.
   var command: [String] { [Self.tool, "netns", "exec", name] }
 
   private let name: String
@@ -18,7 +18,7 @@ final class PulledCable {
     return (try? cable.pull()) != nil
   }
 
-  /// A cable with a name, and a network among those for documentation, that no other run has just taken.
+  /// Creates a cable whose name and documentation network no other run is using.
   static func laid() throws -> PulledCable {
     let numbers = (UInt8(1)...62).shuffled()
     for number in numbers.prefix(8) {
@@ -41,7 +41,7 @@ final class PulledCable {
   }
 
   deinit {
-    // The devices go with the namespace.
+    // The devices are removed with the namespace.
     try? run("netns", "delete", name)
   }
 

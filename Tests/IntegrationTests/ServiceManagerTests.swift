@@ -2,14 +2,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the broker's program tells a service manager such as systemd.
+/// The broker's notifications to a service manager such as systemd.
 @Suite(.onItsOwnThread) struct ServiceManagerTests {
   @Test(arguments: [false, true])
   func theManagerIsToldOfTheWholeLife(isAbstract: Bool) throws {
     let manager = try NotifySocket(isAbstract: isAbstract)
     let broker = try sluiced(["--listen", "127.0.0.1:0"], tells: manager.name)
     #expect(try manager.receive() == ["READY=1"])
-    // A service that starts after it may connect at once.
+    // A service that starts after the broker may connect immediately.
     let listening = try broker.standardOutput.line(startingWith: "sluiced listening on ")
     let client = try RawClient(String(listening.dropFirst("sluiced listening on ".count)))
     try client.shakeHands()

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// SIGTERM: all clients are told, all acknowledged records are delivered to subscribers with demand, and the broker exits with 0.
+/// SIGTERM: all clients get GOAWAY, all acknowledged records are delivered to subscribers with demand, and the broker exits with 0.
 @Suite(.onItsOwnThread) struct ShutdownTests {
   @Test(arguments: [SIGTERM, SIGINT])
   func everyClientIsToldAndTheBrokerExits(signal: Int32) throws {
@@ -14,7 +14,7 @@ import Testing
     try client.subscribe("t", stream: 1, granted: 1)
     try client.subscribe("u", stream: 2, granted: 0)
     try client.receiveRecords(1, stream: 1)
-    // Admitted, or still in the system's queue.
+    // Accepted, or still in the system's queue.
     let stranger = try broker.connect()
 
     broker.process.signal(signal)
@@ -85,7 +85,7 @@ import Testing
           try client.settle()
         }
         try require(client.goAway?.code == .shuttingDown, "producer \(number) wasn't told")
-        // With several producers the offset says more than the count.
+        // With several producers the offset is more precise than the count.
         acknowledged.update { $0.append((client.publications[1]!.lastOffset).map { $0 + 1 } ?? 0) }
       }
     }
@@ -100,7 +100,7 @@ import Testing
           while true {
             _ = try client.receive()
             let ledger = client.subscriptions[1]!
-            // Two are unlimited; of the others, which grant a window ahead, two are slow.
+            // Two subscribers are unlimited. The others grant a window ahead; two of these are slow.
             if number >= 2, ledger.granted - ledger.delivered < 500 {
               if number >= 4 { pause(0.002) }
               grants.insert(ledger.delivered + 1000)
@@ -111,7 +111,7 @@ import Testing
           try client.settle()
         }
         try require(client.goAway?.code == .shuttingDown, "subscriber \(number) wasn't told")
-        // The broker doesn't wait for a client that hasn't granted more for a while, but the client has all of its last grant in time.
+        // The broker doesn't wait long for a client that grants no more, but delivers everything in its last grant.
         let ledger = client.subscriptions[1]!
         if number < 2 || !grants.contains(ledger.delivered) {
           delivered.update { $0.append(ledger.nextOffset!) }

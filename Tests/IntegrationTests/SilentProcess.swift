@@ -1,8 +1,7 @@
 import SluiceWire
 import TestSupport
 
-/// A process that connects, subscribes without limit, and only reads from then on: a shell with its TCP device, so that there is no
-/// client library that could be kind.
+/// A process that connects, subscribes with unlimited demand, and then only reads. It is a shell with its TCP device, so no client library cleans up.
 struct SilentProcess {
   let process: ChildProcess
 
@@ -10,7 +9,7 @@ struct SilentProcess {
     try self.init(connectingTo: broker.address, topic: topic)
   }
 
-  /// - Parameter through: a command that runs the shell somewhere else.
+  /// - Parameter through: a command prefix that runs the shell elsewhere.
   init(
     connectingTo address: String, topic: String, through command: [String] = [], keepalive: UInt32 = 0
   ) throws {

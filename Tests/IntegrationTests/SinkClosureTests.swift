@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the compiler says of closures that a program gives to the `sink` of a topic. Programs are checked, not built.
+/// Compiler errors for closures passed to the `sink` of a topic. Programs are type-checked, not built.
 @Suite(.onItsOwnThread) struct SinkClosureTests {
-  /// The exit code of the compiler for a `main.swift`, and what it says.
+  /// The exit code of the compiler for a `main.swift`, and its messages.
   private func check(_ body: String) throws -> (exit: ChildProcess.Exit, text: String) {
     let directory = try TemporaryDirectory()
     let file = URL(filePath: directory.path).appending(path: "main.swift")
@@ -68,7 +68,7 @@ import Testing
     #expect(text.contains("main actor-isolated property 'values'"), "\(text)")
   }
 
-  /// The limit of what the compiler can say: see the article on sharing topics.
+  /// The compiler can't detect this case: see the article on sharing topics.
   @Test func behindAnOperatorTheCompilerTakesThem() throws {
     let (exit, text) = try check(
       #"let a = client.topic("t").map(\.string).sink { _ in } receiveValue: { _ in count += 1 }"#)

@@ -37,7 +37,7 @@ import Testing
     let fault = try client.expectFault(.recordTooLarge, stream: 2)
     #expect(fault.message.contains("\(Self.record)"))
 
-    // Nothing of the batch was taken, and everything else goes on.
+    // The broker accepted no record of the batch, and everything else continues.
     try client.publish([[2]], stream: 3)
     try client.receiveRecords(1, stream: 1)
     #expect(client.subscriptions[1]!.payloads == [[2]])
@@ -53,7 +53,7 @@ import Testing
     try client.openPublication("t", stream: 2)
     var batch = BatchBuilder()
     for _ in 0..<5 { [UInt8](repeating: 7, count: 50_000).withUnsafeBytes { batch.append($0) } }
-    // The whole of it is sent, if the broker waits so long: the cause must arrive although it takes up no more.
+    // Send the whole frame, if the broker waits that long: the error must arrive although the broker no longer reads.
     try? client.send(raw: RawClient.publishFrame(batch, from: 0, stream: 2))
     let fault = try client.expectFault(.frameTooLarge, stream: 0)
     #expect(fault.message.contains("\(Self.frame)"))

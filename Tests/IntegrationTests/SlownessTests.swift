@@ -3,11 +3,11 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Why a subscriber is behind: its client doesn't ask, doesn't read, or can't be reached.
+/// Why a subscriber lags: its client requests nothing, doesn't read, or can't be reached.
 @Suite(.onItsOwnThread) struct SlownessTests {
   private static let patient = ["--keepalive", "1h", "--write-timeout", "1h", "--replay-bytes", "64MiB"]
 
-  /// More than sockets have room for.
+  /// More than the sockets' buffers.
   private func publishMuch(_ broker: BrokerProcess) throws {
     try broker.publish(batches: 32, ofRecords: 16, bytes: 32_000)
   }
@@ -31,15 +31,15 @@ import Testing
     #expect(waiting.slowness == .demand && waiting.slow > 0 && waiting.age > 0, "\(waiting)")
     let why = try broker.run("why", "t").standardOutput.text
     #expect(why.contains("the client hasn't read what it was sent for "), "\(why)")
-    #expect(why.contains("has asked for none of them for "), "\(why)")
+    #expect(why.contains("has requested none of them for "), "\(why)")
     let table = try broker.run("topic", "show", "t").standardOutput.text
-    #expect(table.contains("client doesn't read, for ") && table.contains("doesn't ask for more, for "))
+    #expect(table.contains("client doesn't read, for ") && table.contains("has requested nothing, for "))
     let object = try broker.run("topic", "show", "t", "--json").standardOutput.text
     #expect(object.contains(#""slowness":"client""#) && object.contains(#""slowness":"demand""#), "\(object)")
     withExtendedLifetime((idle, stuck)) {}
   }
 
-  /// A reader by HTTP that has stopped is told from one whose network is slow, as it is by the native protocol.
+  /// The broker distinguishes an HTTP reader that has stopped from one with a slow network, as with the native protocol.
   @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
   func aReaderByHTTPThatDoesNotReadIsFound() throws {
     let broker = try BrokerProcess(options: Self.patient + ["--listen", "http://127.0.0.1:0"])

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Where a subscription starts, within range and out of it: ten records were published and the last five are kept.
+/// Start positions of subscriptions, in range and out of range: of ten published records the last five are retained.
 @Suite(.onItsOwnThread) struct StartPositionTests {
   typealias Event = SubscriptionLedger.Event
 
@@ -13,7 +13,7 @@ import Testing
     for index in 0..<10 {
       try client.publish(["\(index)"], stream: 1000)
       try client.receiveAcknowledgements(stream: 1000)
-      // Each has a time of its own.
+      // Each record has its own timestamp.
       pause(0.003)
     }
     return (broker, client)
@@ -82,7 +82,7 @@ import Testing
       client.events(1) == [.subscribed(next: 12, live: 12), .live(12), .records(12..<14)])
     #expect(client.subscriptions[1]!.texts == ["12", "13"])
 
-    // The end also comes to subscribers that wait for an offset that never existed.
+    // Subscribers that wait for an offset that never existed get the end, too.
     try client.subscribe("t", stream: 2, from: .offset(.max))
     try client.complete(stream: 1000)
     try client.receiveEnd(stream: 2)
@@ -114,7 +114,7 @@ import Testing
   @Test func whoResumesGetsWhatIsStillInMemory() throws {
     let (broker, client) = try publishTen()
     let epoch = try client.subscribe("t", stream: 1).epoch
-    // The record isn't kept for late subscribers, but an attached one had lost nothing yet.
+    // The record isn't retained for late subscribers, but an attached one hadn't lost it yet.
     let resumed = try client.subscribe("t", stream: 2, from: .offset(3), epoch: epoch)
     #expect(resumed.nextOffset == 3)
     try client.receiveRecords(7, stream: 2)
@@ -140,7 +140,7 @@ import Testing
   }
 
   @Test func recordsThatAreTooOldAreNotReplayed() throws {
-    // That younger ones are is for the simulation: here a record may be of any age when it is asked for.
+    // The simulation tests that younger records are replayed; here a record may have any age when it is requested.
     let broker = try BrokerProcess("--replay-age", "300ms")
     let client = try broker.client()
     try client.publishAll(["old", "older"], to: "t")

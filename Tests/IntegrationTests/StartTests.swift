@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Starting the broker's program, or not.
+/// Starting the broker's program successfully, or with an error.
 @Suite(.onItsOwnThread) struct StartTests {
   @Test func aSecondBrokerOnTheSamePortSaysSoInOneLine() throws {
     let broker = try BrokerProcess()

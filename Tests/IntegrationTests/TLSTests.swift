@@ -13,7 +13,7 @@ import Testing
     certificates = try TestCertificates()
   }
 
-  /// One that listens without TLS, which is what the tests' own client uses, and with it.
+  /// A broker that listens with and without TLS; the tests' own client uses the latter.
   private func broker(_ options: String...) throws -> (BrokerProcess, secure: String) {
     let broker = try BrokerProcess(
       options: [
@@ -57,7 +57,7 @@ import Testing
     let ca = ["--tls-ca", certificates.authority]
     #expect(
       try complaint(ca + ["--tls-server-name", "other.example"], at: secure).contains("is for localhost"))
-    // Each kind of client at the other kind of port.
+    // Each kind of client connects to the other kind of port.
     let port = secure.dropFirst("tls://".count)
     #expect(try complaint([], at: String(port)).contains("answers with TLS; connect to tls://"))
     #expect(try complaint(ca, at: "tls://\(broker.address)").contains("doesn't speak TLS there"))
@@ -75,7 +75,7 @@ import Testing
     let (broker, secure) = try broker(
       "--max-connections", "2", "--max-connections-per-address", "1", "--handshake", "1s")
     let first = try broker.client()
-    // A client that never completes the TLS handshake can't get an error, and the broker doesn't wait for it.
+    // Without a TLS handshake the broker can't send an error, and doesn't wait for the client.
     let silent = try RawClient(String(secure.dropFirst("tls://".count)))
     try silent.expectEnd()
     let refused = try sluice(["ping", "--count", "1"], at: secure)
@@ -123,7 +123,7 @@ import Testing
     #expect(try denied.waitForExit() == .code(1))
     let nameless = try sluice(["pub", "jobs.one", "hello", "--quiet"], at: secure)
     #expect(try nameless.waitForExit() == .code(1))
-    #expect(nameless.standardError.text.contains("wants a certificate of the client's"))
+    #expect(nameless.standardError.text.contains("requires a client certificate"))
     try broker.requireRunning()
   }
 
@@ -144,22 +144,22 @@ import Testing
       sent += count
     }
     try send(2_000)
-    // By another authority: a client that trusts the first no longer accepts the broker.
+    // Signed by another authority: a client that trusts the first one rejects the broker.
     let others = try TestCertificates()
     try writeFile(certificates.server, try readFile(others.server))
     try writeFile(certificates.serverKey, try readFile(others.serverKey))
     broker.process.signal(SIGHUP)
-    try log("reread certificates")
+    try log("certificates were read again")
     try send(2_000)
     let stranger = try sluice(["ping", "--count", "1"], at: secure)
     #expect(try stranger.waitForExit() == .code(1))
     let friend = try ChildProcess.sluice(
       ["ping", "--count", "1", "--tls-ca", others.authority], server: secure)
     #expect(try friend.waitForExit() == .code(0), "\(friend.messages)")
-    // What is broken changes nothing.
+    // A broken file changes nothing.
     try writeFile(certificates.serverKey, Array("broken\n".utf8))
     broker.process.signal(SIGHUP)
-    try log("certificates stay as they were")
+    try log("certificates stay unchanged")
     #expect(broker.process.standardError.text.contains(certificates.serverKey))
     let again = try ChildProcess.sluice(
       ["ping", "--count", "1", "--tls-ca", others.authority], server: secure)
@@ -167,7 +167,7 @@ import Testing
     try send(2_000)
     writer.closeInput()
     #expect(try writer.waitForExit() == .code(0), "\(writer.messages)")
-    // Neither of the two has noticed anything.
+    // Neither of the two is affected.
     try eventually("all records") { reader.standardOutput.lines.count == sent }
     #expect(reader.standardOutput.lines == (0..<sent).map { "\($0)" })
     #expect(reader.standardError.text == "")

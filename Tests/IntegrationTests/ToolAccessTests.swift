@@ -39,7 +39,7 @@ import Testing
 
   @Test func usersComeAndGo() throws {
     let made = try run("user", "add", "alice", "--file", users, input: "correct horse\n")
-    #expect(made.output == "" && made.errors == "sluice: made \(users) with user alice\n")
+    #expect(made.output == "" && made.errors == "sluice: created \(users) with user alice\n")
     #expect(try mode("users") == 0o600)
     let first = try text("users")
     #expect(first.hasPrefix("alice:$scrypt$ln=15,r=8,p=1$") && !first.contains("horse"))
@@ -52,7 +52,7 @@ import Testing
     #expect(try run("user", "list", "--file", users, "--json").output.hasPrefix(object))
 
     let twice = try run("user", "add", "alice", "--file", users, input: "correct horse\n", code: 1)
-    #expect(twice.errors.contains("there is a user alice in \(users) already"))
+    #expect(twice.errors.contains("user alice exists in \(users)"))
     _ = try run("user", "passwd", "alice", "--file", users, input: "correct horse")
     #expect(try text("users").hasPrefix("alice:$scrypt$") && !text("users").hasPrefix(first.dropLast()))
     #expect(
@@ -92,7 +92,7 @@ import Testing
       try terminal.write(Array("\(text)\n".utf8))
     }
     try answer("Password for alice: ", "correct horse")
-    try answer("The same again: ", "correct horse")
+    try answer("Repeat the password: ", "correct horse")
     #expect(try terminal.waitForExit() == .code(0))
     #expect(!terminal.standardOutput.text.contains("horse"))
     #expect(try text("users").hasPrefix("alice:$scrypt$"))
@@ -112,7 +112,7 @@ import Testing
     try ChildProcess("/usr/bin/openssl", arguments).waitForExit()
   }
 
-  /// Has `openssl` verify a token.
+  /// Verifies a token with `openssl`.
   private func verify(_ token: String, with key: String) throws -> ChildProcess.Exit {
     let dot = try #require(token.lastIndex(of: "."))
     var signature = String(token[token.index(after: dot)...]).replacingOccurrences(of: "-", with: "+")
@@ -151,7 +151,7 @@ import Testing
           && shown.contains("publish    orders.>"))
     }
     let again = try run("token", "key", "--algorithm", algorithm, "--output", key, code: 1)
-    #expect(again.errors.contains("\(key): is there already"))
+    #expect(again.errors.contains("\(key): exists already"))
   }
 
   @Test func aSecretSignsAndVerifies() throws {
@@ -169,7 +169,7 @@ import Testing
     #expect(try !shown.contains(text("secret").dropLast()))
     #expect(try run("token", "show", input: text("token")).output.contains("not verified"))
 
-    // As the standard says, by another program.
+    // Computed by another program, as the standard requires.
     let parts = try text("token").dropLast().split(separator: ".")
     let mac = try ChildProcess(
       "/usr/bin/openssl",

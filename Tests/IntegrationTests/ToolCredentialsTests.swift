@@ -4,7 +4,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// The tool at a broker whose clients authenticate.
+/// The tool with a broker that requires authentication.
 @Suite(.onItsOwnThread) struct ToolCredentialsTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory
@@ -58,7 +58,7 @@ import Testing
     #expect(try run("bob", "sub", "news.eu", "--until-live").output == "hello\n")
     let environment = ["SLUICE_USER": "bob", "SLUICE_PASSWORD_FILE": directory.file("bob.password")]
     #expect(try run(nil, "sub", "news.eu", "--until-live", environment: environment).output == "hello\n")
-    // What is on the command line isn't mixed with what is in the environment.
+    // Credentials on the command line replace those in the environment.
     #expect(try run("alice", "topic", "list", environment: ["SLUICE_TOKEN_FILE": "/none"]).code == .code(0))
   }
 
@@ -127,7 +127,7 @@ import Testing
     (["--user", "alice"], "--user needs --password-file"),
     (["--password-file", "/none"], "--password-file needs --user"),
     (["--user", "alice", "--password-file", "/none"], "/none can't be read: No such file or directory"),
-    (["--token-file", "/dev/null"], "there is nothing in the first line of /dev/null"),
+    (["--token-file", "/dev/null"], "the first line of /dev/null is empty"),
     (["--token-file", "/dev/null", "--user", "alice"], "exclude each other"),
   ])
   func whatCantBeUsedIsWrongUsage(options: [String], message: String) throws {

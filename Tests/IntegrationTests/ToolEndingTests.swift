@@ -3,9 +3,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How `sluice` ends: its exit code, and one line that says why.
+/// How `sluice` ends: its exit code, and one line with the reason.
 @Suite(.onItsOwnThread) struct ToolEndingTests {
-  /// The program ended with `code` and said one line.
+  /// Checks that the program exited with `code` and printed one line.
   private func expect(
     _ process: ChildProcess, _ code: Int32, mentions words: String...,
     at location: SourceLocation = #_sourceLocation
@@ -24,7 +24,7 @@ import Testing
     ["topic", "show", "t"],
   ]
 
-  // MARK: No broker, or no good one
+  // MARK: No broker, or a wrong one
 
   @Test func withoutABroker() throws {
     let address = try FakeServer.nobody()
@@ -169,7 +169,7 @@ import Testing
       let client = try broker.client("producer")
       try client.openPublication("t", stream: 1)
       let line = String(repeating: "x", count: 99)
-      // No more than the topic keeps: a subscriber that is held up would lose some, and say so.
+      // No more than the topic retains: a delayed subscriber would lose some, and report that.
       for _ in 0..<5_000 where !stop.isRaised {
         try client.publish([String](repeating: line, count: 100), stream: 1)
       }
@@ -180,7 +180,7 @@ import Testing
       let exit = try subscriber.waitForExit()
       #expect(exit == .code(code), "\(subscriber.standardError.text)")
     }
-    // Whole lines, and the broker knows.
+    // Only whole lines were printed, and the broker has removed the subscription.
     #expect(subscriber.standardOutput.count % 100 == 0)
     #expect(subscriber.standardError.text == "")
     try broker.waitForSubscriptions(0, on: "t")
@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test func whenItIsKilledOrStopped() throws {
-    // Long enough for a slow machine not to have the same effect as SIGSTOP.
+    // Long enough that a slow machine doesn't have the same effect as SIGSTOP.
     let broker = try BrokerProcess("--keepalive", "10s")
     try broker.client().create("t")
     let killed = try broker.sluice("sub", "t")

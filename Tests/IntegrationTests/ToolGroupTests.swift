@@ -28,7 +28,7 @@ import Testing
     let broker = try BrokerProcess()
     try broker.client().create("jobs")
     let options = ["sub", "jobs", "--group", "workers", "--ack", "explicit"]
-    // It takes one job and never gets it done.
+    // It receives one job and never finishes it.
     let stuck = try ChildProcess.sluice(options + ["--exec", "sleep 1000"], server: broker.address)
     try broker.waitForSubscriptions(1, on: "jobs")
     let producer = try broker.client("producer")
@@ -40,7 +40,7 @@ import Testing
     stuck.signal(SIGKILL)
     #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
     #expect(lines(worker) == ["second 1", "first 2"])
-    // What was printed was acknowledged, so that nothing is left.
+    // Printed records were acknowledged, so that none is left.
     try producer.end("jobs")
     let last = try ChildProcess.sluice(options, server: broker.address)
     #expect(try last.waitForExit() == .code(0), "\(last.messages)")
@@ -57,7 +57,7 @@ import Testing
       "--from", "earliest", "--exec", "grep -v bad && echo try $SLUICE_DELIVERIES")
     #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
     #expect(lines(worker) == ["good", "try 1", "better", "try 1"])
-    #expect(worker.standardError.lines.count { $0.contains("refused") } == 3)
+    #expect(worker.standardError.lines.count { $0.contains("goes back to its group") } == 3)
     let letters = try broker.sluice(
       "sub", "dead", "--until-live", "--format",
       "{payload} {header:sluice-dead-reason} {header:sluice-dead-deliveries}")

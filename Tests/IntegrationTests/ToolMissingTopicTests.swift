@@ -54,7 +54,7 @@ import Testing
     let subscriber = try broker.sluice("sub", name)
     try eventually("the hint is given; \(subscriber.messages)") {
       subscriber.standardError.text.contains(
-        "topic \(name) doesn't exist yet; waiting for it; '+' and '#' are no wildcards here, '*' is any one token and a last '>' the rest: did you mean '\(pattern)'?"
+        "topic \(name) doesn't exist yet; waiting for it; '+' and '#' aren't wildcards here: '*' matches one token, a last '>' the rest: did you mean '\(pattern)'?"
       )
     }
     subscriber.signal(SIGINT)
@@ -85,7 +85,7 @@ import Testing
     try first.process.waitForExit()
     let subscriber = try first.sluice("sub", "t", "--reconnect", "--count", "1")
     try eventually("the wait is told; \(subscriber.messages)") {
-      subscriber.standardError.text.contains("no broker at \(address) yet; trying again until there is one")
+      subscriber.standardError.text.contains("no broker answers at \(address) yet; trying again")
     }
     let second = try BrokerProcess("--listen", address)
     let publisher = try second.sluice("pub", "t", "one")

@@ -29,20 +29,20 @@ import Testing
       #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
       expected += "t.\(round) m\(round)\n"
       try eventually("it is told; \(process.messages)") {
-        process.standardError.text.contains("t.\(round) has finished")
+        process.standardError.text.contains("topic t.\(round) has completed")
       }
     }
     let delete = try broker.sluice("topic", "delete", "t.0", "--yes")
     #expect(try delete.waitForExit() == .code(0), "\(delete.messages)")
     try eventually("it is told; \(process.messages)") {
-      process.standardError.text.contains("t.0 is gone: it was deleted")
+      process.standardError.text.contains("topic t.0 was deleted")
     }
     process.signal(SIGINT)
     _ = try process.waitForExit()
     #expect(process.standardOutput.text == expected)
   }
 
-  /// The broker is killed, and another takes its place; both have topics that the other doesn't have.
+  /// The broker is killed, and another one replaces it; each has topics that the other lacks.
   @Test func itOutlivesItsBroker() throws {
     var broker = try BrokerProcess()
     let address = broker.address

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Files through `sluice pub` and `sluice sub`: what comes out is what went in, byte for byte.
+/// Files through `sluice pub` and `sluice sub`: the output equals the input, byte for byte.
 @Suite(.onItsOwnThread) struct ToolPipeTests {
   @Test func aFileComesOutOfEverySubscriberByteForByte() throws {
     let directory = try TemporaryDirectory()
@@ -30,7 +30,7 @@ import Testing
     try publisher.write(Array(words[..<middle]))
     try eventually("records are there") { try broker.show("words").summary.nextOffset > 0 }
     subscribers += try subscribe("during")
-    // Those that asked for everything may be through by now, but for the second half.
+    // Subscribers with unlimited demand may have received the first half by now.
     try broker.waitForSubscriptions(8, on: "words")
     try publisher.write(Array(words[middle...]))
     publisher.closeInput()
@@ -47,7 +47,7 @@ import Testing
     try broker.waitForSubscriptions(0, on: "words")
   }
 
-  /// A gigabyte where `SLUICE_TEST_GIGABYTE` is set.
+  /// Uses a gigabyte if `SLUICE_TEST_GIGABYTE` is set.
   @Test func largeBinaryRecordsComeOutByteForByte() throws {
     let records = getenv("SLUICE_TEST_GIGABYTE") == nil ? 1024 : 16_384
     let directory = try TemporaryDirectory()
@@ -87,7 +87,7 @@ import Testing
     #expect(try raw.waitForExit() == .code(0))
     #expect(raw.standardOutput.bytes == bytes)
 
-    // An empty line is an empty record, and the last line may lack its end.
+    // An empty line is an empty record, and the last line may lack its newline.
     let lines = try broker.sluice("pub", "lines", "--complete", input: .bytes(Array("a\n\nb".utf8)))
     #expect(try lines.waitForExit() == .code(0))
     let printed = try broker.sluice("sub", "lines")
@@ -122,13 +122,13 @@ import Testing
 
   // MARK: Files
 
-  /// Debian's list of American words, or as many lines where it isn't installed.
+  /// Debian's list of American words, or the same number of lines if it isn't installed.
   private static func words(_ directory: TemporaryDirectory) throws -> [UInt8] {
     if let words = try? readFile("/usr/share/dict/words") { return words }
     return Array((0..<104_334).map { "word number \($0)\n" }.joined().utf8)
   }
 
-  /// Records of 64 KiB of random bytes, each behind its length.
+  /// Records of 64 KiB of random bytes, each preceded by its length.
   private static func writeFrames(_ count: Int, to path: String) throws {
     var random = SeededRandom.printed()
     let size = 64 << 10
@@ -142,7 +142,7 @@ import Testing
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     defer { close(descriptor) }
     for _ in 0..<count {
-      // Something different in each, here and there.
+      // Make each record different in several places.
       frame.withUnsafeMutableBytes {
         for _ in 0..<64 {
           $0.storeBytes(
@@ -158,7 +158,7 @@ import Testing
 }
 
 extension ChildProcess {
-  /// Waits for its end as long as a file keeps growing: many small records take as long as the machine makes them.
+  /// Waits for the exit as long as a file keeps growing: the time for many small records depends on the machine.
   fileprivate func waitForExit(whileGrowing path: String) throws -> Exit {
     var deadline = Deadline(in: Deadline.patience)
     var size: off_t = -1

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// `sluice pub` and `sluice sub` whose connection is lost: they go on where they were.
+/// `sluice pub` and `sluice sub` after a lost connection: they resume at their positions.
 @Suite(.onItsOwnThread) struct ToolReconnectTests {
   private static func lines(_ numbers: Range<Int>) -> String {
     numbers.map { "\($0)\n" }.joined()
@@ -37,13 +37,13 @@ import Testing
     publisher.closeInput()
     #expect(try publisher.waitForExit(within: 60) == .code(0), "\(publisher.messages)")
     #expect(try subscriber.waitForExit(within: 60) == .code(0), "\(subscriber.messages)")
-    // What wasn't acknowledged when the broker was killed is in its successor's topic, too.
+    // The successor's topic also contains the records that were unacknowledged when the broker was killed.
     #expect(subscriber.standardOutput.text.hasPrefix("one\ntwo\n"))
     #expect(subscriber.standardOutput.text.hasSuffix("three\n"))
     for process in [subscriber, publisher] {
       #expect(process.standardError.text.contains("connected to \(address)"), "\(process.messages)")
     }
-    #expect(subscriber.standardError.text.contains("started anew"))
+    #expect(subscriber.standardError.text.contains("recreated"))
   }
 
   @Test func aSecondServerTakesOver() throws {
@@ -71,7 +71,7 @@ import Testing
     #expect(try content(of: "t", at: broker) == "one\n")
   }
 
-  /// The process stands still for longer than the broker waits, as one that is stopped or swapped out does.
+  /// The process stops for longer than the broker waits, as with SIGSTOP or swapping.
   @Test func aSubscriberThatWasStoppedMissesNothing() throws {
     let broker = try BrokerProcess("--keepalive", "1s")
     try broker.client().publishAll((0..<1_000).map { "\($0)" }, to: "t")

@@ -15,7 +15,7 @@ import Testing
     #expect(try one.waitForExit(within: 600) == .code(0), "\(one.messages)")
     #expect(one.standardOutput.text == "HELLO")
 
-    // More than a pipe holds, both ways.
+    // More than a pipe's buffer, in both directions.
     let long = [UInt8](repeating: UInt8(ascii: "x"), count: 300_000)
     let two = try broker.sluice("request", "upper", "--timeout", "10m", input: .bytes(long))
     #expect(try two.waitForExit(within: 600) == .code(0), "\(two.messages)")
@@ -26,11 +26,11 @@ import Testing
     #expect(three.standardOutput.text == "")
     #expect(
       three.standardError.text
-        == "sluice: the request couldn't be answered: the command ended with 1 at offset 2 of upper\n")
+        == "sluice: the request couldn't be answered: the command for offset 2 of upper ended with code 1\n")
 
     service.signal(SIGTERM)
     #expect(try service.waitForExit(within: 600) == .code(143), "\(service.messages)")
-    #expect(service.standardError.text == "sluice: the command ended with 1 at offset 2 of upper\n")
+    #expect(service.standardError.text == "sluice: the command for offset 2 of upper ended with code 1\n")
     try broker.waitForSubscriptions(0, on: "upper")
   }
 

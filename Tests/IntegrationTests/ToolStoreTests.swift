@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Looking after a store from the command line, with real processes.
+/// Maintaining a store from the command line, with real processes.
 @Suite(.onItsOwnThread) struct ToolStoreTests {
   private let store: TemporaryDirectory
   private let other: TemporaryDirectory
@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  /// The sections of an export without the topics' epochs: an import begins epochs of its own.
+  /// The sections of an export without the topics' epochs; an import starts its own epochs.
   private static func contents(of file: String) throws -> [ExportSection] {
     var rest = try readFile(file)[...]
     var reader = ExportReader { target in
@@ -41,7 +41,7 @@ import Testing
 
   // MARK: Stores
 
-  /// Makes a topic of batches with ten records each, and a cursor.
+  /// Creates a topic of batches with ten records each, and a cursor.
   private static func fill(_ store: LMDBStore, _ name: String, id: UInt64, batches: UInt64) throws {
     var change = TopicChange(TopicID(rawValue: id))
     var settings = TopicSettings(replayRecords: 1_000)
@@ -64,14 +64,14 @@ import Testing
     try store.commit([change])
   }
 
-  /// Has the store open meanwhile.
+  /// Opens the store while `body` runs.
   private func open(_ body: (LMDBStore) throws -> Void) throws {
     let store = try LMDBStore.open(at: store.path)
     try body(store)
     try store.close()
   }
 
-  /// Puts other bytes wherever these are in the store's file: there may be old copies of a page as well.
+  /// Replaces these bytes everywhere in the store's file, which may contain old copies of a page.
   private func damage(_ text: String, _ replacement: String) throws {
     let file = URL(filePath: store.file("data.mdb"))
     var data = try Data(contentsOf: file)
@@ -161,10 +161,10 @@ import Testing
 
     let step = "topic orders: the batch at offset 70 is removed, and with it records 70 to 79"
     let dry = try run("repair", store.path, "--dry-run", code: 1)
-    #expect(lines(dry.output) == [step, "1 thing to mend; 10 records lost"])
+    #expect(lines(dry.output) == [step, "1 repair needed; 10 records lost"])
     #expect(dry.errors.contains("nothing was changed"))
-    #expect(lines(try run("repair", store.path).output) == [step, "1 thing mended; 10 records lost"])
-    #expect(try run("repair", store.path).output == "nothing to mend\n")
+    #expect(lines(try run("repair", store.path).output) == [step, "1 repair made; 10 records lost"])
+    #expect(try run("repair", store.path).output == "nothing to repair\n")
     let after = lines(try run("verify", store.path).output)
     #expect(after.first == "topic orders: a gap; records 70 to 79 are missing")
     #expect(after.last?.hasSuffix(": no damage, 10 records missing") == true)
@@ -200,7 +200,7 @@ import Testing
         let process = try ChildProcess(
           BuiltProduct.path("sluice"), ["store", command, store.path], output: .nothing)
         let exit = try process.waitForExit()
-        // A page that isn't in use does no harm.
+        // A damaged page that isn't in use does no harm.
         #expect(exit == .code(0) || exit == .code(1), "\(command): \(exit)")
         #expect(exit == .code(0) || process.standardError.text.hasPrefix("sluice: "))
       }
@@ -228,13 +228,13 @@ import Testing
     #expect(
       try run("export", store.path, first).errors
         == "sluice: exported 2 topics with 210 records and the states of 2 producers, cursors and groups\n")
-    #expect(try run("export", store.path, first, code: 1).errors.contains("is there already"))
+    #expect(try run("export", store.path, first, code: 1).errors.contains("exists already"))
     let copy = try TemporaryDirectory()
     #expect(
       try run("import", copy.path, first).errors
         == "sluice: imported 2 topics with 210 records and the states of 2 producers, cursors and groups\n")
     #expect(try run("export", copy.path, second, "--quiet").errors.isEmpty)
-    // An import begins epochs of its own: the copy of the copy differs in them alone.
+    // An import starts its own epochs: the copy of the copy differs only in them.
     #expect(try Data(contentsOf: URL(filePath: second)).count > Data(contentsOf: URL(filePath: first)).count)
     #expect(try run("stat", copy.path).output.hasPrefix(lines(try run("stat", store.path).output)[0]))
 
@@ -291,7 +291,7 @@ import Testing
     let file = other.file("export")
     _ = try run("export", store.path, file)
     let before = try FileManager.default.attributesOfItem(atPath: store.file("data.mdb"))[.size] as? Int
-    #expect(try run("compact", store.path).errors.hasSuffix(" now\n"))
+    #expect(try run("compact", store.path).errors.hasPrefix("sluice: compacted \(store.path) from "))
     let after = try FileManager.default.attributesOfItem(atPath: store.file("data.mdb"))[.size] as? Int
     #expect(after ?? 0 < before ?? 0)
     _ = try run("export", store.path, other.file("after"))

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Creating, listing, showing topics.
+/// Creating, listing and showing topics.
 @Suite(.onItsOwnThread) struct TopicRequestTests {
   @Test func aTopicIsShownWithEverybodyWhoIsAttached() throws {
     let broker = try BrokerProcess("--replay-records", "100", "--producer-window", "64")
@@ -131,9 +131,9 @@ import Testing
     try client.create("t")
     for _ in 0..<50 {
       try client.send(raw: TopicShow(topic: "t").encoded(stream: 7) + Cancel().encoded(stream: 7))
-      // The answer may come before CANCELLED.
+      // The reply may arrive before CANCELLED.
       if try client.receive().type == .topicInfo { _ = try client.expect(Cancelled.self, stream: 7) }
-      // Not after it, where the number may belong to something else.
+      // But not after it, since the number may then belong to another stream.
       try client.subscribe("u", stream: 7)
       try client.cancel(stream: 7)
       client.subscriptions[7] = nil

@@ -2,9 +2,9 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the broker's program tells a service manager that watches over it.
+/// The broker's notifications to a service manager with a watchdog.
 @Suite(.onItsOwnThread) struct WatchdogTests {
-  /// - Parameter watched: the process that the manager says it watches, as a word of the shell's that becomes the program.
+  /// - Parameter watched: the value of `WATCHDOG_PID`, as a word of the shell that becomes the program.
   private func sluiced(_ manager: NotifySocket, watched: String?, patience: String = "60000") throws
     -> ChildProcess
   {

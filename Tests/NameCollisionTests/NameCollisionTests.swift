@@ -6,7 +6,7 @@ import Testing
   import FoundationNetworking
 #endif
 
-/// A program that defines the names of `CombineExtras` itself gets its own definitions: `PortableCombine` passes on none of them.
+/// A program that defines names of `CombineExtras` itself uses its own definitions: `PortableCombine` re-exports none of them.
 @Suite struct NameCollisionTests {
   @Test func typesAreTheProgramsOwn() {
     let owners = [
@@ -51,7 +51,7 @@ import Testing
     #expect(own.subtracting(names) == [])
   }
 
-  /// The public names of a file that stand at its top level, or in an extension of a type of another module.
+  /// The public names of a file at its top level, or in an extension of a type of another module.
   static func names(in source: String) -> Set<String> {
     let declaration = /public (?:static |final )*(?:struct|class|enum|protocol|typealias|func|var|let) (\w+)/
     var names = Set(

@@ -5,8 +5,8 @@ import PortableCombine
   import FoundationNetworking
 #endif
 
-// What a program may define that imports PortableCombine alone: every name of CombineExtras, in the same place and with the same
-// parameters, with a meaning of its own.
+// Names that a program may define if it imports only PortableCombine: every name of CombineExtras, in the same place and with the same parameters,
+// but with another meaning.
 
 enum AsyncSequencePublisher { static let owner = "program" }
 enum DecodedDataTaskError { static let owner = "program" }

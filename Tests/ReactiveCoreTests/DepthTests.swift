@@ -2,10 +2,10 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// Long streams run on a constant stack and do an amount of work that grows with their length and no faster.
+/// Long streams run on a constant stack, and their work grows at most linearly with their length.
 ///
-/// Each runs on a thread with a small stack. Work is counted in calls of what the test passes in: the elements taken from a
-/// sequence, the requests that arrive upstream, the functions called.
+/// Each runs on a thread with a small stack. Work is counted in calls of the test's functions: elements taken from a sequence, requests that arrive
+/// upstream, and other functions.
 struct DepthTests {
   /// A million in optimised builds. Without optimisation it would take minutes; the stack has little more than a byte for each
   /// of these values, so any growth shows just as well.
@@ -251,7 +251,7 @@ struct DepthTests {
   }
 }
 
-/// Calls itself so many times.
+/// Calls itself this many times.
 private func descend(_ levels: Int) -> Int {
   levels == 0 ? 0 : 1 + descend(levels - 1)
 }
@@ -295,12 +295,12 @@ private struct CountingSequence: Sequence, IteratorProtocol {
   }
 }
 
-/// Asks for one value, and with each for one more; notes how deep it is called.
+/// Requests one value, and one more with each value. Records its depth of calls.
 final class OneByOneSubscriber: Subscriber {
   enum Mode: Sendable {
-    /// By a request while it gets a value.
+    /// Requests while it gets a value.
     case request
-    /// By what it returns.
+    /// Requests with its return value.
     case answer
   }
 

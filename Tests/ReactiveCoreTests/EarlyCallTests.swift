@@ -37,7 +37,7 @@ import Testing
         for early in [[nil], [.finished], [.failure(Oops())], [nil, .finished, nil]]
           as [[Subscribers.Completion<Oops>?]]
         {
-          // The failure would end the program in these, which is what they are for.
+          // In these operators, the failure would end the program, as they intend.
           if subject.passesEverything { continue }
           let events = Self.run(subject, position, othersEndFirst: othersEndFirst, early: early)
           #expect(events == orderly, "upstream \(position), \(early)")
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  /// Operators without a state of their own pass the call on, to be ignored further down.
+  /// Operators without a state of their own pass the call on, and a later operator or the subscriber ignores it.
   @Test(arguments: OperatorCase.all.filter(\.passesEverything))
   func statelessOperatorsPassOnWhatComesBeforeTheSubscription(subject: OperatorCase) {
     let orderly = Self.run(subject, 0, othersEndFirst: false, early: [])
@@ -55,7 +55,7 @@ import Testing
   }
 
   #if DEBUG
-    /// Every operator with state reports what it ignores, in each position.
+    /// Every operator with state reports the calls that it ignores, in each position.
     @Test(arguments: OperatorCase.all.filter { !$0.passesEverything })
     func theProgramIsToldWhatIsIgnored(subject: OperatorCase) {
       let mistakes: [(call: Subscribers.Completion<Oops>?, name: String)] = [

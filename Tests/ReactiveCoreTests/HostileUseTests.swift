@@ -8,10 +8,10 @@ import Testing
 struct HostileUseTests {
   typealias Source = AnyPublisher<Int, Never>
 
-  /// An operator that lets every value pass, perhaps some time later.
+  /// An operator that passes every value on, perhaps some time later.
   struct Subject: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    /// Whether values that are not asked for when they come are lost, as is its nature.
+    /// Whether the operator loses values that aren't requested when they arrive.
     var missesValues = false
     let apply: @Sendable (Source) -> Source
 
@@ -67,7 +67,7 @@ struct HostileUseTests {
     ]
   }
 
-  /// Twice the greatest demand, then unlimited, from everywhere: nothing is lost, nothing overflows.
+  /// Twice the greatest demand, then unlimited, from everywhere: no value is lost, and no count overflows.
   @Test(arguments: Subject.all)
   func demandBeyondAllMeasureAddsUp(subject: Subject) {
     let subscriber = TrackingSubscriber<Int, Never>(.max(.max), perValue: .max(.max))

@@ -3,10 +3,10 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// Every operator with an upstream that hands over its subscription late, in each position that it has.
+/// Every operator with an upstream that delivers its subscription late, in each of its positions.
 ///
-/// A pipeline gets the same values and asks for the same as one whose upstream hands over its subscription at once and then
-/// keeps silent until the moment at which the other hands it over.
+/// A pipeline gets the same values and requests the same demand as another one, whose upstream delivers its subscription at once and then sends
+/// nothing until the moment of the late one.
 @Suite struct LateUpstreamTests {
   enum Moment: CaseIterable, Sendable {
     case afterTheRequest
@@ -37,7 +37,7 @@ import Testing
       scheduler.advance(by: 100)
     }
 
-    /// Values and completion; the subscription may come earlier or later.
+    /// Values and completion. The subscription may arrive earlier or later.
     var outcome: Outcome {
       let events = subscriber.history.events.filter { if case .subscription = $0 { false } else { true } }
       return Outcome(events: events, asked: sources.map(\.asked))
@@ -84,7 +84,7 @@ import Testing
     }
   }
 
-  /// The table would be worth little if its pipelines were silent.
+  /// The comparison would mean little if the pipelines delivered nothing.
   @Test(arguments: OperatorCase.all)
   func aPipelineEndsAndIsNotSilent(subject: OperatorCase) {
     let outcome = Self.run(subject, 0, .afterTheRequest, demand: .unlimited, isLate: true)
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  /// The subscription comes on one thread while downstream asks for more on another: no request is lost, none counts twice.
+  /// The subscription arrives on one thread while downstream requests more on another: no request is lost or counted twice.
   @Test(arguments: OperatorCase.all)
   func aLateSubscriptionMayRaceWithRequests(subject: OperatorCase) {
     for position in 0..<subject.upstreams {
@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  /// - Parameter connectsFirst: Which of the two goes first; both at a time if nil.
+  /// - Parameter connectsFirst: Whether the connection comes before the request; both at a time if nil.
   static func race(_ subject: OperatorCase, _ position: Int, connectsFirst: Bool?) -> Outcome {
     let pipeline = Pipeline(subject, late: position, demand: .max(1))
     pipeline.others(than: position).open()
@@ -142,7 +142,7 @@ import Testing
       request()
       if !connectsFirst { source.connect() }
     } else {
-      // The box is shared by the two calls alone, each of which uses what is safe to use from any thread.
+      // Only the two calls share the box, and each uses only objects that are safe to use from any thread.
       let work = UncheckedBox((connect: source.connect, request: request))
       DispatchQueue.concurrentPerform(iterations: 2) { index in
         index == 0 ? work.value.connect() : work.value.request()

@@ -2,14 +2,14 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// Every operator with upstreams that always have more and a subscriber that asks for nothing or for little.
+/// Every operator with upstreams that always have more values, and a subscriber that requests few or none.
 ///
 /// An operator's demand follows downstream's demand, apart from a few values that it may fetch ahead.
 @Suite struct QuietSubscriberTests {
-  /// Operators that ask for everything although downstream asks for nothing, and why.
+  /// Operators that request all values although downstream requests none, and the reason.
   static let unbounded: [String: String] = {
     var reasons: [String: String] = [:]
-    // Those that find their result at once stop after it.
+    // Operators that find their result at once stop after it.
     let early = ["first", "tryFirst", "contains", "tryContains"]
     for subject in OperatorCase.reducing where subject.name != "collect(_:)" {
       if early.contains(where: { subject.name.hasPrefix("\($0)(") }) { continue }
@@ -25,7 +25,7 @@ import Testing
     return reasons
   }()
 
-  /// Operators that ask for everything once downstream asks for something, and why.
+  /// Operators that request all values once downstream requests some, and the reason.
   static let unboundedOnceAsked: [String: String] = {
     var reasons = unbounded
     let shared = "a subject takes all values, and a subscriber that has asked for none misses them"
@@ -39,12 +39,12 @@ import Testing
   /// More than any operator may fetch ahead from one upstream.
   static let bound = 4
 
-  /// Sends endless numbers while there is demand, from within the request.
+  /// Sends endless numbers while it has demand, from within the call of `request(_:)`.
   final class Source: Publisher, Subscription {
     typealias Output = Int
     typealias Failure = Oops
 
-    /// Where a pipeline that asks for everything is stopped.
+    /// The number of values at which a pipeline with unlimited demand is stopped.
     static let limit = 1_000
 
     private(set) var sent = 0
@@ -72,7 +72,7 @@ import Testing
     func cancel() { subscriber = nil }
   }
 
-  /// - Returns: The most that an upstream has sent.
+  /// - Returns: The largest number of values that an upstream has sent.
   static func run(_ subject: OperatorCase, demand: Subscribers.Demand?, thenOneByOne count: Int = 0) -> Int {
     let sources = (0..<subject.upstreams).map { _ in Source() }
     let scheduler = ManualScheduler()

@@ -2,10 +2,10 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// Every operator with upstreams that send from within the request that asks them, as `Just`, `@Published` and `CurrentValueSubject` do,
-/// so perhaps while the operator is still being subscribed to.
+/// Every operator with upstreams that send within the call of `request(_:)`, like `Just`, `@Published` and `CurrentValueSubject`. This may be before
+/// the operator's own subscription is complete.
 ///
-/// A pipeline delivers the same as one whose upstreams stay silent until the subscription is complete.
+/// A pipeline delivers the same as another one, whose upstreams send nothing until the subscription is complete.
 @Suite struct SynchronousUpstreamTests {
   /// The values of an upstream, and whether it ends after them.
   struct Upstream: CustomTestStringConvertible, Sendable {
@@ -21,7 +21,7 @@ import Testing
   }
 
   /// - Parameters:
-  ///   - positions: The upstreams that are tried, in the order in which the operator subscribes to them.
+  ///   - positions: The upstreams to test, in the order in which the operator subscribes to them.
   ///   - isSynchronous: Whether these send from within the request, or after the subscription.
   static func run(
     _ subject: OperatorCase, _ positions: [Int], _ upstream: Upstream, demand: Subscribers.Demand,
@@ -40,7 +40,7 @@ import Testing
     if isSynchronous { for position in positions { open(sources[position], ending: upstream.ends) } }
     subject.make(sources.map { AnyPublisher($0) }, scheduler).subscribe(subscriber)
     if !isSynchronous {
-      // An operator that subscribes on the scheduler has done so then, and nothing has been sent.
+      // An operator that subscribes on the scheduler has now done it, and no value has been sent.
       scheduler.advance()
       for position in positions { open(sources[position], ending: upstream.ends) }
     }
@@ -50,7 +50,7 @@ import Testing
     return subscriber.history.events.filter { if case .subscription = $0 { false } else { true } }
   }
 
-  /// The sets of upstreams that are tried: each alone, then all.
+  /// The sets of upstreams to test: each alone, then all.
   static func positions(of subject: OperatorCase) -> [[Int]] {
     let all = Array(0..<subject.upstreams)
     // These subscribe to the other publisher first.

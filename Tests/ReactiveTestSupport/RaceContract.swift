@@ -4,7 +4,7 @@ import ReactiveCore
 import Synchronization
 import Testing
 
-/// Something that many threads send into and that many subscribers listen to.
+/// A hub to which many threads send and many subscribers listen.
 package struct RaceHub: @unchecked Sendable {
   // The objects that the functions use may be called from any thread, which is what is tested.
   package let send: (Int) -> Void
@@ -26,8 +26,8 @@ package struct RaceHub: @unchecked Sendable {
   static func value(_ number: Int, of thread: Int) -> Int { thread * 100_000 + number }
 }
 
-/// Checks the guarantees for every subscriber: one call at a time, no values beyond its demand, the values of one thread in
-/// order, one completion, at the end, and no call on a thread on which it has cancelled.
+/// Checks the guarantees for every subscriber: one call at a time, no values beyond its demand, and the values of one thread in order. One completion
+/// comes at the end. No call is made on a thread on which it has cancelled.
 package final class StrictSubscriber: Subscriber, Sendable {
   package typealias Input = Int
   package typealias Failure = Oops
@@ -63,7 +63,7 @@ package final class StrictSubscriber: Subscriber, Sendable {
     canceller.store(Self.thisThread, ordering: .relaxed)
   }
 
-  /// Lets go of the subscription.
+  /// Releases the subscription.
   package func forget() {
     box.withLock { $0 = nil }
   }

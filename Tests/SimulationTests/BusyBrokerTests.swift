@@ -6,9 +6,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The keepalive deadline measures the client's silence, not the time that the broker takes for the client's own frames.
+/// The keepalive deadline measures the client's silence, excluding the time that the broker takes for the client's own frames.
 @Suite struct BusyBrokerTests {
-  /// Lets the broker have one turn after each `pause`, and answers its PINGs, until `isDone` or the client has ended.
+  /// Runs one turn of the broker after each `pause`, and answers its PINGs, until `isDone` returns true or the connection has ended.
   private func crawl(
     _ small: SmallWorld, _ client: ScriptedClient, pause: Duration, turns: Int, until isDone: () -> Bool
   ) throws {
@@ -39,7 +39,7 @@ import Testing
     #expect(client.types.count { $0 == .cancelled } == count)
     #expect(small.world.now - start > .seconds(5), "the frames take longer than the keepalive deadline")
 
-    // The work is done, and the client is silent.
+    // The work is done, and the client sends nothing.
     client.forget()
     small.settle(.seconds(3))
     #expect(client.types.last == .error)
@@ -61,7 +61,7 @@ import Testing
     }
     small.settle(.milliseconds(10))
     client.isPaused = true
-    // It reads a little every two seconds: twice its keepalive deadline, and within the write deadline.
+    // The client reads a little every two seconds: twice its keepalive deadline, but within the write deadline.
     for _ in 0..<8 {
       small.settle(.seconds(2))
       client.isPaused = false
@@ -71,7 +71,7 @@ import Testing
     }
     #expect(small.broker.metrics[.keepaliveTimeouts] == 0)
 
-    // It reads nothing more: the write deadline ends it, whatever it had still to send.
+    // The client stops reading: the write deadline closes its connection, whatever it still sends.
     small.settle(.seconds(8))
     #expect(small.broker.metrics[.writeTimeouts] == 1)
     #expect(small.broker.metrics[.connections] == 0)
@@ -87,7 +87,7 @@ import Testing
     client.isPaused = true
     let count = 100
     for number in 0..<count { client.send(TopicShow(topic: "t"), stream: UInt32(number + 2)) }
-    // The broker has answered all of it, and its PING waits behind the answers.
+    // The broker has answered every frame, and its PING waits behind the answers.
     small.settle(.milliseconds(50))
     for _ in 0..<10 {
       small.settle(.milliseconds(600))

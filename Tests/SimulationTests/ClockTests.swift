@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker whose wall clock is set: times of records follow it, and nothing is kept longer for it.
+/// A broker whose wall clock is set: timestamps of records follow the clock, and no record is retained longer because of it.
 @Suite struct ClockTests {
   enum Kind: CaseIterable {
     case memory, durable, compact
@@ -46,7 +46,7 @@ import Testing
       small.settle()
     }
 
-    /// The same store with another broker, whose clock begins anew.
+    /// Another broker on the same store; its monotonic clock starts again.
     func restarted(keep: UInt64? = nil, clock: Int64? = nil) throws -> Scene {
       small.broker.shutdown()
       small.settle(.seconds(5))
@@ -59,7 +59,7 @@ import Testing
       get throws { try #require(try store.contents().topics.first { $0.row.name == "t" }).row }
     }
 
-    /// Publishes a record with a key of its own. Returns its time.
+    /// Publishes a record with a unique key. Returns its timestamp.
     @discardableResult
     func publish() throws -> Int64 {
       var batch = BatchBuilder()
@@ -74,7 +74,7 @@ import Testing
 
     func setClock(by milliseconds: Int64) { small.world.wallClock += milliseconds }
 
-    /// Where a subscriber begins that asks for a time.
+    /// The offset at which a subscription by timestamp starts.
     func start(at time: Int64) throws -> UInt64 {
       let client = small.connect(keepalive: 0)
       client.send(Subscribe(topic: "t", start: .time(time), grantedThrough: 0), stream: 1)
@@ -90,7 +90,7 @@ import Testing
   func timesOfNewRecordsFollowTheClock(kind: Kind) throws {
     let scene = try Scene(kind)
     var time = try scene.publish()
-    // A little behind, as the clocks of event loops are: the order of records is kept.
+    // A small step back, as between clocks of event loops: timestamps stay in order.
     scene.setClock(by: -500)
     #expect(try scene.publish() == time)
     for jump: Int64 in [-600_000, 600_000, -10 * Self.year, 3_600_000] {
@@ -113,7 +113,7 @@ import Testing
     #expect(try scene.first == scene.head)
   }
 
-  /// Nothing comes after them that shows how old they are.
+  /// No newer record follows that would show their age.
   @Test(arguments: Kind.allCases)
   func recordsAheadOfTheClockExpireInAQuietTopic(kind: Kind) throws {
     let scene = try Scene(kind, keep: 5_000)
@@ -131,17 +131,17 @@ import Testing
     let time = try scene.publish()
     #expect(abs(time - scene.small.world.wallClock) < 1_000)
     #expect(try scene.row.setbacks.map(\.offset) == [1])
-    // The broker that starts after that knows from the store how old the first record is.
+    // A broker that starts later reads the age of the first record from the store.
     scene = try scene.restarted(keep: 3_000, clock: scene.small.world.wallClock)
     scene.small.settle(.seconds(6))
     #expect(try scene.first == 2)
-    // What isn't there any more needs no setback.
+    // Setbacks of removed records are discarded.
     scene.setClock(by: -600_000)
     try scene.publish()
     #expect(try scene.row.setbacks.count <= 1)
   }
 
-  /// The first record whose time is that, or a later one, wherever times go back.
+  /// A start by timestamp is the first record with that timestamp or a later one, even if timestamps go back.
   @Test(arguments: Kind.allCases)
   func aStartByTimeIsTheFirstRecordOfThatTime(kind: Kind) throws {
     var scene = try Scene(kind)
@@ -183,8 +183,8 @@ import Testing
     #expect(try problems().isEmpty)
   }
 
-  /// However the clock jumps: no record is kept longer than the limit after the last jump, none that was dropped comes back, and times aren't ahead of the
-  /// clock by more than the order of records needs.
+  /// However the clock jumps, no record is retained longer than the limit after the last jump, and no dropped record comes back. Timestamps run ahead of
+  /// the clock only as far as the order of records needs.
   @Test(arguments: Kind.allCases, 1...4 as ClosedRange<UInt64>)
   func noJumpOfTheClockKeepsRecords(kind: Kind, seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
@@ -208,7 +208,7 @@ import Testing
       let first = try scene.first
       #expect(first >= floor, "seed \(seed)")
       floor = first
-      // A trim comes once a second, and times may be ahead by the step.
+      // Trims run once a second, and timestamps may be ahead by the step.
       let now = scene.small.loop.now
       guard now - jumped > .seconds(8) else { continue }
       let outdated = appended.count { now - $0 > .seconds(8) }

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What topics owe that keep the newest record of each key, step by step.
+/// Guarantees of compacted topics, which keep the newest record of each key, step by step.
 @Suite struct CompactTopicTests {
   /// A topic that keeps three records, and a client with a publication on stream 1 and a subscription on stream 2.
   private struct Scene {
@@ -87,7 +87,7 @@ import Testing
     #expect(heard == Array(5..<30))
   }
 
-  /// What is kept beyond the limits for one that reads the newest records counts towards the buffer; the grace doesn't.
+  /// Records kept beyond the limits for a subscription that reads the newest records count towards the buffer; those kept by the grace period don't.
   @Test func aSubscriptionThatReadsTheNewestRecordsHoldsProducersBack() throws {
     var scene = try Scene(.lossless, bufferBytes: 4_096)
     try scene.publish(20, size: 1_000)
@@ -100,7 +100,7 @@ import Testing
     #expect(scene.published < 40)
     #expect(try scene.room <= 1_100)
     #expect(topic.epoch.newest?.statistics().lapsedBytes ?? 0 >= 4_096)
-    // It reads on, and so do producers.
+    // The subscriber continues, and so do producers.
     slow.send(Demand(grantedThrough: Credit.unlimited), stream: 1)
     scene.small.settle()
     #expect(try scene.room > 1_100)

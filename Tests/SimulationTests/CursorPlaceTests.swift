@@ -8,7 +8,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Where a durable cursor stands when its subscription isn't sent every record: it follows the broker's look over records that aren't wanted.
+/// The position of a durable cursor whose subscription filters records: it follows the broker's scan past filtered-out records.
 @Suite struct CursorPlaceTests {
   /// A broker with a store, a publication on stream 1 of one client, and a subscription with the cursor "c" on stream 2 of another.
   private struct Scene {
@@ -73,7 +73,7 @@ import Testing
 
     var lag: UInt64 { get throws { try topic.consumers(atMost: 10, now: small.loop.now).lag } }
 
-    /// Where the store has the cursor.
+    /// The stored position of the cursor.
     var stored: UInt64? {
       get throws {
         let id = try #require(try store.contents().topics.first { $0.row.name == "t" }).id
@@ -90,7 +90,7 @@ import Testing
     scene.subscribe()
     try scene.publish(Array(repeating: "no", count: 500))
     #expect(try scene.place == 500 && scene.lag == 0)
-    // What was sent and isn't committed is.
+    // A delivered record counts as lag until it is committed.
     try scene.publish("yes", "no", "no")
     #expect(scene.delivered == [500])
     #expect(try scene.place == 500 && scene.lag == 3)
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  /// Groups pass by what isn't wanted, too.
+  /// Groups skip filtered-out records, too.
   @Test(arguments: [JoinGroup.Acknowledgement.automatic, .explicit])
   func aGroupPassesByWhatIsNotWanted(acknowledgement: JoinGroup.Acknowledgement) throws {
     var scene = try Scene()
@@ -181,7 +181,8 @@ import Testing
     #expect(try scene.place == 500 && scene.lag == 0)
   }
 
-  /// Whatever is wanted, sent and committed, the place is neither behind a record that the subscriber has yet to deal with, nor ahead of one.
+  /// For any filter, deliveries and commits: the position is never before the last commit, and never after the first wanted record that isn't
+  /// committed.
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
   func thePlaceIsNeverAheadOfARecordThatIsOwed(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
@@ -213,7 +214,7 @@ import Testing
       scene.small.settle()
       let delivered = scene.delivered
       #expect(delivered == Array(wanted.prefix(Int(granted))), "seed \(seed)")
-      // The first record that is wanted and not committed; without one, the end.
+      // The first wanted record that isn't committed, or else the head.
       let owed = wanted.first { $0 >= committed } ?? scene.head
       let place = try scene.place
       #expect(place <= owed && place >= committed, "seed \(seed)")

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What depends on how much time passes, in a world in which just that much does.
+/// Behaviour that depends on elapsed time, in a world that controls exactly how much time passes.
 @Suite struct DeadlineTests {
   @Test func whoAnswersIsKeptAndWhoFallsSilentIsGivenUp() throws {
     let small = try SmallWorld()
@@ -24,7 +24,7 @@ import Testing
     #expect(!client.hasEnded)
     #expect(try show("t", observer, small).subscriptions == 1)
 
-    // Nothing but the answers kept it: it is asked once more, and told why it isn't waited for any longer.
+    // Only its replies kept the connection open. Without them the broker sends one more PING, then closes the connection with an error that says why.
     client.forget()
     small.settle(.seconds(2))
     #expect(client.types == [.ping, .error])
@@ -34,7 +34,7 @@ import Testing
     #expect(try show("t", observer, small).publications == 0)
   }
 
-  /// The broker looks after idle connections once a second; a shorter deadline makes it look earlier from the start.
+  /// The broker checks idle connections once a second; a shorter deadline makes it check earlier from the start.
   @Test func aClientWithAShortDeadlineIsAskedBeforeItIsGivenUp() throws {
     let small = try SmallWorld()
     let client = small.connect(keepalive: 300)
@@ -59,7 +59,8 @@ import Testing
     let payloads = [[UInt8]](repeating: [UInt8](repeating: 1, count: 16_384), count: 4)
     for batch in 0..<64 { producer.publish(payloads, from: UInt64(batch * 4), stream: 1) }
 
-    // A PING would come behind a megabyte of records, long after its time. That these are taken is the sign of life.
+    // A PING would queue behind a megabyte of records and arrive long after the deadline. Progress in reading those records keeps the connection
+    // open.
     var records = 0
     for _ in 0..<100 where records < 256 {
       slow.isPaused = false
@@ -98,7 +99,7 @@ import Testing
     let client = small.connect()
     client.send(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
     client.publish([[1], [2]], from: 0, stream: 1)
-    // Something that the broker waits for: a subscription that could still ask, and soon does.
+    // The broker's shutdown waits for this subscription, which could still request records, and soon does.
     client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 2)
     small.settle()
     client.forget()
@@ -126,7 +127,7 @@ import Testing
     #expect(client.hasEnded)
   }
 
-  /// What the broker says of a topic, and time for it to do so.
+  /// Requests the broker's summary of a topic, and lets enough time pass for the reply.
   private func show(_ topic: String, _ client: ScriptedClient, _ small: SmallWorld) throws -> TopicSummary {
     client.forget()
     client.send(TopicShow(topic: topic), stream: 100)

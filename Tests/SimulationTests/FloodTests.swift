@@ -8,9 +8,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A client that sends more than the broker can do at once delays only itself.
+/// A client that sends more work than the broker can do at once delays only itself.
 @Suite struct FloodTests {
-  /// The delay of a PING behind a flood of another client's frames: how much of the flood was answered before the PING was.
+  /// Sends a PING behind another client's flood of frames. Returns how many frames of the flood were answered before the PING.
   private func answers(to flood: (ScriptedClient) -> Void) throws -> (before: Int, after: [FrameType]) {
     let small = try SmallWorld()
     let flooder = small.connect()
@@ -65,7 +65,7 @@ import Testing
     let group = try #require(small.broker.core.registry.find("t")?.state.withLock { $0.groups["g"] })
     #expect(group.core.withLock { $0.state.outstanding } == 4_000)
 
-    // 500 frames that each look at 4,000 records: 2,000,000 in all, of which a turn has so many.
+    // 500 frames that each scan 4,000 records: 2,000,000 in all. A turn scans only a limited number.
     member.forget()
     for _ in 0..<500 {
       member.send(Settle(.done, delivery: 9, firstOffset: 0, count: .max), stream: 1)
@@ -78,7 +78,7 @@ import Testing
     #expect(!member.types.contains(.pong))
     _ = small.world.run(limit: .seconds(60)) { member.types.contains(.pong) }
     #expect(member.types == [.pong])
-    // Beside the turns that the frames are on their way.
+    // Not counting the turns in which the frames arrive.
     #expect(small.world.loops[0].turns - start > 500 * 4_000 / UInt64(WorkBudget.limit * 8))
     #expect(group.core.withLock { $0.state.outstanding } == 4_000)
   }
@@ -89,7 +89,7 @@ import Testing
     let count = 3_000
     for number in 0..<count { _ = try small.broker.core.registry.use("t.\(number)") }
     let topics = small.broker.core.registry.all
-    /// The most topics of which the number of subscribers changes in one step of the world.
+    /// The largest number of topics whose subscriber count changes in one step of the world.
     func largestShare(until isDone: (Int) -> Bool) -> Int {
       var (largest, last) = (0, topics.count { $0.attached.subscriptions > 0 })
       _ = small.world.run(limit: .seconds(60)) {
@@ -103,7 +103,7 @@ import Testing
     client.forget()
     client.send(SubscribePattern(pattern: "t.*", grantedThrough: 0), stream: 1)
     client.send(Ping(token: 1), stream: 0)
-    // A share when the frame is read, and one at the end of that turn.
+    // One share when the frame is read, and one at the end of that turn.
     #expect((1...2 * WorkBudget.limit).contains(largestShare { $0 == count }))
     small.settle()
     let (answer, pong) = (client.types.firstIndex(of: .subscribed), client.types.firstIndex(of: .pong))
@@ -134,7 +134,7 @@ import Testing
     let start = small.world.loops[0].turns
     _ = small.world.run(limit: .seconds(60)) { flooder.types.contains(.pong) }
     #expect(flooder.types.first == .subscribed)
-    // They are read, and entered in a table.
+    // The positions are read and entered in a table.
     let perTurn = UInt64(WorkBudget.limit * FrameCost.Work.positions.perStep)
     #expect(small.world.loops[0].turns - start >= 2 * UInt64(count) / perTurn)
   }
@@ -191,7 +191,7 @@ import Testing
       (largest, last) = (max(largest, known - last), known)
       return !flooder.frames(on: 2).isEmpty
     }
-    // A share when the frame is read, and one at the end of that turn.
+    // One share when the frame is read, and one at the end of that turn.
     #expect((1...2 * 1_024).contains(largest))
     #expect(flooder.frames(on: 2).map(\.header.type) == [.done])
     #expect(topic.knownProducerCount == count)

@@ -8,8 +8,8 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What peers make the broker keep besides records counts towards its memory, is refused beyond half of that, and counts no more when it is
-/// gone.
+/// Broker state other than records that peers create counts towards the broker's memory. Requests are denied once such state uses half of it, and
+/// removed state no longer counts.
 @Suite struct KeptMemoryTests {
   private static let memory = 4 << 20
 
@@ -21,7 +21,7 @@ import Testing
     return (small, small.broker.core.memory.kept)
   }
 
-  /// Sends frames on stream 1, each followed by CANCEL, until one is refused.
+  /// Sends frames on stream 1, each followed by CANCEL, until one is denied.
   private func fill(_ small: SmallWorld, _ client: ScriptedClient, _ frame: (Int) -> some Frame) throws -> (
     count: Int, refusal: Fault?
   ) {
@@ -60,7 +60,7 @@ import Testing
     #expect(kept.used < Self.memory / 2 + 16_384)
     #expect(small.broker.core.memory.used >= kept.used)
 
-    // What is there goes on, and there is room again for what is deleted.
+    // Existing groups still work, and a deletion frees memory for others.
     let again = JoinGroup(topic: "t0", group: "g0", grantedThrough: 0)
     small.broker.core.memory.kept.add(-65_536)
     #expect(client.ask(again, stream: 2, in: small).first?.header.type == .subscribed)
@@ -71,7 +71,7 @@ import Testing
     }
     _ = small.world.run(limit: .seconds(30)) { client.frames(on: 3).count == count }
     small.settle()
-    // The client's table of streams is smaller by now than when its first answer had just been sent.
+    // The client's table of streams is smaller now than just after its first reply.
     #expect(kept.used <= before)
     #expect(client.ask(again, stream: 2, in: small).first?.header.type == .subscribed)
   }
@@ -117,7 +117,7 @@ import Testing
     }
     expectRefusal(refusal, small)
     #expect(count > 500 && small.broker.core.registry.count == count)
-    // Also smaller objects than a topic find no room now.
+    // Objects smaller than a topic are denied, too.
     kept.add(KeptMemory.topic)
     _ = client.ask(Subscribe(topic: "t0", grantedThrough: 1), stream: 7, in: small)
     expectRefusal(try client.fault(on: 7), small)
@@ -164,7 +164,7 @@ import Testing
     #expect(group.core.withLock { $0.state.outstanding } == 2_000)
     #expect(kept.used - before >= 2_000 * KeptMemory.groupRecord - 1_024)
 
-    // Something else takes the rest.
+    // Other state uses the remaining memory.
     kept.add(Self.memory)
     member.send(Settle(.done, delivery: 1, firstOffset: 0, count: 2_000), stream: 1)
     producer.publish([[UInt8]](repeating: [1], count: 100), from: 2_000, stream: 1)

@@ -8,14 +8,14 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Records that are longer than the portion in which each reader works, 64 KiB or more: every reader gets past them.
+/// Records of 64 KiB or more, longer than the portion in which each reader works: every reader gets past them.
 @Suite(.timeLimit(.minutes(2)))
 struct LongRecordTests {
   enum Kind: CaseIterable { case memory, compact, durable }
 
   private static let sizes = [64 << 10, 5, 300_000, 64 << 10 - 1, 1, 900_000, 70_000, 9]
 
-  /// A topic `t` at the first of two nodes, or at a broker of one node where it is durable, and a publication there on stream 1.
+  /// A topic `t` at the first of two nodes, or at a single broker if it is durable, and a publication to it on stream 1.
   private struct Scene {
     let nodes: Range<Int>
     let connect: (Int) -> ScriptedClient
@@ -47,7 +47,7 @@ struct LongRecordTests {
       settle(.milliseconds(200))
     }
 
-    /// Publishes a record of each size; every second one is for the filters of ``LongRecordTests/wanted``.
+    /// Publishes a record of each size; every second one matches the filters of ``LongRecordTests/wanted``.
     func publish(from first: Int = 0) throws {
       for (index, size) in LongRecordTests.sizes.enumerated() {
         var batch = BatchBuilder()
@@ -62,7 +62,7 @@ struct LongRecordTests {
       settle(.milliseconds(200))
     }
 
-    /// Drops what a durable topic has in memory, so that late readers read from storage.
+    /// Removes a durable topic's records from memory, so that late readers read from storage.
     func dropFromMemory() { broker.core.registry.find("t")?.epoch.log.removeAll() }
   }
 
@@ -80,7 +80,7 @@ struct LongRecordTests {
         (RecordFilter(), Array(0..<16)), (Self.wanted, Array(stride(from: 1, to: 16, by: 2))),
         (Self.unwanted, Array(stride(from: 0, to: 16, by: 2))),
       ] as [(RecordFilter, [UInt64])] {
-        // The second of two that have come to the head reads from the node's mirror.
+        // The second of two clients that have reached the head reads from the node's mirror.
         for _ in 0..<2 {
           let client = scene.connect(node)
           client.send(

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Topics that fail when they have lost their producers, as a client sees them that speaks the protocol.
+/// Topics that fail when they have lost their producers, as seen by a client of the protocol.
 @Suite struct LostProducerTests {
   private let small: SmallWorld
   private let client: ScriptedClient
@@ -26,7 +26,7 @@ import Testing
     client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: stream)
   }
 
-  /// Streams that come and go leave no timers behind: one loop has a limit of them, and each takes memory.
+  /// Streams that open and close leave no timers behind: a loop's timers are limited, and each uses memory.
   @Test func aTopicHasOneTimer() throws {
     create(60_000)
     publish(on: 1)
@@ -46,7 +46,7 @@ import Testing
     small.settle(.seconds(10))
     #expect(small.world.loops[0].turns - before < 100)
     #expect(small.broker.core.registry.find("t")?.epoch.condition == .open)
-    // The one that there is still does its work.
+    // The remaining timer still fires.
     client.send(Subscribe(topic: "t", grantedThrough: 0), stream: 2)
     client.send(Cancel(), stream: 1)
     small.settle(.seconds(59))
@@ -55,7 +55,7 @@ import Testing
     #expect(try client.frames(on: 2).last?.decoded(Complete.self).ending.code == .producerLost)
   }
 
-  /// A topic gets the setting when its producer is gone already.
+  /// The topic gets the setting after its producer has left.
   @Test func aStatementThatComesAfterTheLossCounts() throws {
     client.send(Subscribe(topic: "t", grantedThrough: 0), stream: 2)
     publish(on: 1)

@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceTopics
 
 extension ShortStories {
-  /// Subscribers to patterns that use the library, while topics are made and published to, and connections are lost.
+  /// Subscribers to patterns that use the library, while topics are created and published to, and connections are lost.
   @Suite struct PatternSeedTests {
     @Test(arguments: Seeds.chosen(for: .patterns))
     func everyTopicIsHeardInOrderAndWhole(seed: UInt64) throws {
@@ -26,7 +26,7 @@ extension ShortStories {
   }
 }
 
-/// A broker, a producer whose connection holds, and subscribers whose don't.
+/// A broker, a producer with a stable connection, and subscribers whose connections are lost.
 private final class PatternStory {
   private let seed: UInt64
   private var random: SeededRandom
@@ -36,7 +36,7 @@ private final class PatternStory {
   private let broker: Broker
   private let producer: Client
   private var subjects: [String: TopicSubject] = [:]
-  /// What was published, by topic, since the broker has begun.
+  /// The number of records published to each topic since the broker started.
   private var published: [String: Int] = [:]
   private var listeners: [PatternListener] = []
   private var failures: [String] = []
@@ -102,7 +102,7 @@ private final class PatternStory {
       self.listeners.allSatisfy { $0.hasAll(self.published) }
     }
     if !isSettled { failures.append("something is missing: \(published) \(listeners.map(\.heard))") }
-    // Nothing more comes.
+    // Wait until nothing more arrives.
     world.run(for: .seconds(5))
     for listener in listeners {
       failures += listener.failures
@@ -135,14 +135,14 @@ private final class PatternStory {
   }
 }
 
-/// One subscriber to a pattern, which checks what it hears.
+/// A subscriber to a pattern, which checks everything it receives.
 private final class PatternListener: Subscriber {
   typealias Input = TopicEvent<TopicRecord>
   typealias Failure = ClientError
 
   private let client: Client
   private let pattern: TopicPattern
-  /// How many it asks for at a time; 0 for everything.
+  /// How many records it requests at a time; 0 for unlimited.
   private let rounds: Int
   private let world: SimulatedWorld
   private var subscription: (any ReactiveCore.Subscription)?

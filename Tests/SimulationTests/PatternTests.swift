@@ -6,14 +6,14 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What travels on the stream of a subscription to a pattern.
+/// The frames on the stream of a subscription to a pattern.
 @Suite struct PatternTests {
-  /// What a client hears on a stream, topics by their names.
+  /// A frame received on the stream, with the topic's name.
   enum Heard: Equatable {
     case subscribed
     case matched(String, at: UInt64)
     case unmatched(String)
-    /// SELECT_TOPIC 0, and LIVE behind it.
+    /// SELECT_TOPIC 0, followed by LIVE.
     case complete
     case allLive
     case live(String)
@@ -24,7 +24,7 @@ import Testing
     case cancelled
   }
 
-  /// - Throws: when something is about a topic that isn't known.
+  /// - Throws: if a frame refers to an unknown topic.
   private func heard(_ client: ScriptedClient, on stream: UInt32 = 1) throws -> [Heard] {
     var names: [UInt32: String] = [:]
     var subject: UInt32 = 0
@@ -91,7 +91,7 @@ import Testing
     small.settle()
     let rest = try heard(subscriber).dropFirst(6)
     #expect(rest.filter { $0 == .records("a.x", 2..<3) }.count == 1)
-    // A topic that is made is read from its first record on, wherever the subscription has begun.
+    // A newly created topic is read from its first record, regardless of the subscription's start.
     let records = try heard(subscriber).reduce(UInt64(0)) {
       if case .records("a.y", let range) = $1 { $0 + UInt64(range.count) } else { $0 }
     }
@@ -137,7 +137,7 @@ import Testing
         .records("a", 0..<1), .records("b", 0..<1), .records("c", 0..<1),
         .records("a", 1..<2), .records("b", 1..<2), .records("c", 1..<2), .records("a", 2..<5),
       ])
-    // All of it at once is shared, and all of it is used.
+    // A single large grant is shared between the topics and fully used.
     publish(100, to: "b", from: 2, producer, stream: 2)
     small.settle()
     subscriber.forget()
@@ -192,7 +192,7 @@ import Testing
     #expect(heard == [.subscribed, .complete, .allLive] + round + round + round)
   }
 
-  /// A topic that starts over when it ends is read on, epoch by epoch.
+  /// A topic that restarts after its end is read on, epoch by epoch.
   @Test func aTopicThatStartsOverIsMatchedAnew() throws {
     let small = try SmallWorld {
       $0.topicDefaults.scope = .whileConnected
@@ -230,7 +230,7 @@ import Testing
     client.send(
       Positions(
         [
-          // Of another epoch, and of a topic that isn't there.
+          // A position in another epoch, and one in a topic that doesn't exist.
           TopicPosition(topic: "b", epoch: epochs[1] &+ 1, nextOffset: 2),
           TopicPosition(topic: "gone", epoch: 1, nextOffset: 2),
         ], more: false), stream: 1)
@@ -307,12 +307,12 @@ import Testing
     small.settle()
     #expect(try heard(client, on: 3).first == .subscribed)
     #expect(try heard(client, on: 4) == [.fault(.limitReached)])
-    // One topic too many, later.
+    // Later, one topic too many is created.
     _ = try registry.use("b.2")
     small.settle()
     #expect(try heard(client, on: 3).last == .fault(.limitReached))
     #expect(!client.hasEnded)
-    // And there is room again.
+    // The limit has room again.
     client.send(SubscribePattern(pattern: "a.1", grantedThrough: 1), stream: 5)
     small.settle()
     #expect(try heard(client, on: 5).first == .subscribed)
@@ -333,13 +333,13 @@ import Testing
     #expect(info.summary.subscriptions == 1)
     #expect(info.subscriptions.first?.granted == 3)
     #expect(info.subscriptions.first?.stream == 1)
-    // What the one uses up the other can't have.
+    // Deliveries of one topic use up demand that the other topic could have used.
     producer.publish([[1], [1]], from: 0, stream: 1)
     small.settle()
     #expect(try show("t2", client, small).subscriptions.first?.sent == 2)
   }
 
-  /// A subscriber without demand, of topics that come and go, keeps nothing of those that are gone.
+  /// A subscriber without demand keeps no state of deleted topics.
   @Test func topicsThatComeAndGoLeaveNothingBehind() throws {
     let small = try SmallWorld()
     let (producer, client) = (small.connect(), small.connect())
@@ -373,7 +373,7 @@ import Testing
 }
 
 extension [PatternTests.Heard] {
-  /// The same in another order, if these are the same: whose turn comes first isn't said.
+  /// The same elements in the order of `others`, if they are the same: the order of turns isn't specified.
   fileprivate func sorted(like others: [PatternTests.Heard]) -> [PatternTests.Heard] {
     var left = self
     for other in others {

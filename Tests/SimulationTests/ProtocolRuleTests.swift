@@ -5,9 +5,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What the protocol page says of single rules, asked of a broker.
+/// Single rules of the protocol page, checked against a broker.
 @Suite struct ProtocolRuleTests {
-  /// A PUBLISH that announces a record more than it has.
+  /// A PUBLISH whose count is one higher than its number of records.
   private func malformedBatch(from sequence: UInt64, stream: UInt32) -> [UInt8] {
     var frame = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     frame.withUnsafeMutableBytes {
@@ -274,7 +274,7 @@ import Testing
     #expect(try slow.frames.first?.decoded(Fault.self).code == .handshakeTimeout)
     #expect(slow.hasEnded)
 
-    // Every byte is a sign of life.
+    // Every byte counts as activity for the keepalive.
     let client = small.connect(keepalive: 3_000)
     client.forget()
     for byte in TopicCreate(topic: "a.long.name.of.a.topic", settings: TopicSettings()).encoded(stream: 1) {

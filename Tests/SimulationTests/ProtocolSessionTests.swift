@@ -8,9 +8,10 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The published sessions, played against a broker: clients send what they are said to send, and get what they are said to get.
+/// The published sessions, played against a broker: clients send the frames of the session, and must receive the broker's frames in it.
 ///
-/// With `SLUICE_RECORD_VECTORS=1` what the broker sends is written into the file instead of being compared with it: for a change of the protocol.
+/// With `SLUICE_RECORD_VECTORS=1` the broker's frames are written into the file instead of being compared with it. Use it after a change of the
+/// protocol.
 @Suite struct ProtocolSessionTests {
   private static let document = Result { try ProtocolVectors.load() }
   private static let sessions: [ProtocolVectors.Session] = (try? document.get().sessions) ?? []
@@ -71,7 +72,7 @@ import Testing
       return bytes
     }
 
-    /// The next frame on the step's stream, if it is the one.
+    /// Consumes the next frame on the step's stream. Returns whether it matches.
     func receive(_ step: ProtocolVectors.Step) throws -> Bool {
       let frames = client(step.client).frames
       let next = frames.indices.first {
@@ -83,7 +84,7 @@ import Testing
       return bindings.matches(step.fields, .object(fields.values))
     }
 
-    /// What came and isn't in the session.
+    /// Received frames that the session doesn't contain.
     var unexpected: [String] {
       clients.flatMap { number, client in
         client.frames.indices.filter { !taken[number, default: []].contains($0) }.map {
@@ -124,7 +125,7 @@ import Testing
       return steps
     }
 
-    /// Fields that the broker chooses.
+    /// Fields whose values the broker chooses.
     private static let chosen: [String: Set<String>] = [
       "WELCOME": [
         "longest frame", "longest record", "streams", "keepalive", "broker", "software", "expires",

@@ -7,9 +7,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What seeds once found, told without chance. Each failed when it was written.
+/// Defects that seeds have found, each reproduced without randomness. Each test failed when it was written.
 @Suite struct RegressionTests {
-  /// What a subscriber of a lossless topic is owed stays when the topic has ended, whatever the limits.
+  /// A lossless topic that has ended retains the records that its subscribers have yet to get, whatever the limits.
   @Test func aLosslessTopicThatHasEndedKeepsWhatItsSubscribersAreOwed() throws {
     let small = try SmallWorld()
     let client = small.connect()
@@ -20,7 +20,7 @@ import Testing
     client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 1)
     client.send(PublishOpen(topic: "t", acknowledgement: .none), stream: 2)
     small.settle()
-    // More than the grace for subscribers under way.
+    // More than the grace for subscribers in progress.
     for number in 0..<40 as Range<UInt64> {
       client.publish([[UInt8](repeating: 1, count: 60_000)], from: number, stream: 2)
       small.settle(.milliseconds(20))
@@ -36,7 +36,7 @@ import Testing
     #expect(client.frames(on: 1).last?.header.type == .complete)
   }
 
-  /// A subscriber that still reads the epoch before gets no request of the present epoch.
+  /// A subscriber that still reads the former epoch gets no request of the present epoch.
   @Test func aRequestNeedsASubscriberOfTheTopicsPresentLife() throws {
     let small = try SmallWorld()
     let client = small.connect()
@@ -65,7 +65,7 @@ import Testing
   @Test func aStreamRefusedByAStoppingBrokerEndsOnce() throws {
     let small = try SmallWorld()
     let client = small.connect()
-    // Keeps the connection open while the broker drains: it has a record and no demand for it.
+    // This subscription keeps the connection open during the drain: a record is available, but it has no demand.
     client.send(Subscribe(topic: "a", grantedThrough: 0), stream: 1)
     client.send(PublishOpen(topic: "a", acknowledgement: .none), stream: 2)
     client.publish([[1]], from: 0, stream: 2)

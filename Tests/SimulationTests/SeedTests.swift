@@ -1,7 +1,7 @@
 import Testing
 
 extension Stories {
-  /// Whole brokers with many clients, in one thread, from a seed: see `Seeds` for how to choose them.
+  /// Complete brokers with many clients, on one thread, made from a seed; `Seeds` says how to choose seeds.
   @Suite struct SeedTests {
     @Test(arguments: Seeds.chosen(for: .everything))
     func everySubscriberGetsWhatItIsOwedAndNothingElse(seed: UInt64) throws {
@@ -36,7 +36,7 @@ extension Stories {
       Story.everything.failedWithoutChanges.contains(seed) ? .random(seed) : .random(seed).withChanges()
     }
 
-    /// Plays the seed again and tells how it came to this.
+    /// Replays the seed and reports the events that led to the failure.
     private static func report(_ outcome: Outcome) throws -> String {
       let again = try Simulation(scenario(outcome.seed), keepsLines: true).run()
       let same = again.hash == outcome.hash ? "" : " (and plays differently the second time)"

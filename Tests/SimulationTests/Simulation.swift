@@ -7,21 +7,21 @@ import Synchronization
 @testable import SluiceTopics
 @testable import SluiceSimulation
 
-/// What came of a run.
+/// The result of a run.
 struct Outcome {
   var seed: UInt64
   var failures: [String]
-  /// Differs when anything that a peer saw or did differs.
+  /// Differs if any action or observation of a peer differs.
   var hash: UInt64
   var lines: [String]
-  /// Records that subscribers received.
+  /// The number of records that subscribers received.
   var delivered: UInt64
 }
 
-/// Plays a scenario: a broker, its peers, the network between them and whatever goes wrong, all in the calling thread.
+/// Plays a scenario: a broker, its peers, the network between them and the faults, all on the calling thread.
 final class Simulation {
   let scenario: Scenario
-  /// What is wrong with the broker on purpose.
+  /// The broker's planted fault.
   let flaw: BrokerFlaw?
   let world: SimulatedWorld
   private var broker: Broker
@@ -32,7 +32,7 @@ final class Simulation {
   private var attackers: [Attacker] = []
   private(set) var isLeaving = false
 
-  /// For peers to read into, one after another.
+  /// The buffer into which peers read, one after another.
   let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
   private var inquirer: Inquirer?
   private var brokerLoops: [SimulatedLoop]
@@ -42,10 +42,10 @@ final class Simulation {
   private var isDown = false
   private var cuts: [SimulatedConnection] = []
 
-  /// How long a peer's last words may be on their way to a broker that is about to close.
+  /// How long a peer's last frames may travel to a broker that is about to close.
   let farewellTime = Duration.milliseconds(200)
   private static let tick = Duration.milliseconds(10)
-  /// By when all that is owed must have come, once nothing goes wrong any more.
+  /// How long after the last fault all deliveries may take.
   private static let patience = Duration.seconds(120)
 
   private final class Flag: Sendable {
@@ -55,8 +55,8 @@ final class Simulation {
   }
 
   /// - Parameters:
-  ///   - keepsLines: whether to tell what happened.
-  ///   - flaw: what is wrong with the broker on purpose.
+  ///   - keepsLines: whether to record the events as lines.
+  ///   - flaw: the broker's planted fault.
   init(_ scenario: Scenario, keepsLines: Bool = false, flaw: BrokerFlaw? = nil) throws {
     let scenario = flaw?.planted(in: scenario) ?? scenario
     self.scenario = scenario
@@ -171,7 +171,7 @@ final class Simulation {
     }
   }
 
-  /// A peer has been welcomed.
+  /// A peer has received WELCOME.
   func opened() {
     inspector.look()
   }
@@ -180,7 +180,7 @@ final class Simulation {
     world.network.connections.first { $0.client === stream }
   }
 
-  /// The connection that was opened last from a loop.
+  /// The newest connection from a loop.
   func latestConnection(from loop: SimulatedLoop) -> SimulatedConnection? {
     world.network.connections.last { $0.clientSide.loop === loop }
   }
@@ -230,7 +230,7 @@ final class Simulation {
     }
   }
 
-  /// The broker's process is killed, with all it had in memory.
+  /// Kills the broker's process; the contents of its memory are lost.
   private func crash() {
     for peer in peers { peer.isDisturbed = true }
     for attacker in attackers { attacker.isDisturbed = true }
@@ -263,7 +263,7 @@ final class Simulation {
 
   // MARK: Endings
 
-  /// From here on nothing goes wrong any more: all that is owed to participants must come.
+  /// Ends all faults, and checks that participants then get all their records.
   private func settle() {
     oracle.chronicle.note(0, "all is well from here on")
     endTroubles()
@@ -285,10 +285,10 @@ final class Simulation {
     }
   }
 
-  /// Plays on until all that is owed to the peers has come. Returns false when it doesn't.
+  /// Runs until nothing is pending for the peers. Returns false if that takes too long.
   private func awaitSettled() -> Bool {
     let limit = world.now + Self.patience
-    // The last of all may be a trifle that comes and goes.
+    // The last pending item may be one that comes and goes.
     var missed: [String] = []
     while let missing = unsettled {
       guard oracle.failures.isEmpty else { return false }
@@ -302,7 +302,7 @@ final class Simulation {
     return true
   }
 
-  /// A topic that has had producers, has none now, and is to fail then, has failed when the time is over.
+  /// Waits until every topic that had producers, has none now and is set to fail without them has failed.
   private func waitForLosses() {
     let waiting = scenario.topics.compactMap { plan -> (topic: Topic, patience: UInt32)? in
       guard let topic = broker.core.registry.find(plan.name), topic.attached.publications == 0,
@@ -331,14 +331,14 @@ final class Simulation {
     return nil
   }
 
-  /// All participants leave in their own manner, which the broker must notice.
+  /// All participants leave, each in its own way, and the broker must notice.
   private func leave() {
     guard oracle.failures.isEmpty else { return }
     isLeaving = true
-    // The rest of a write that came short by chance would look like a sign of life.
+    // The rest of a randomly short write would look like activity.
     world.conditions.shortWriteOneIn = 0
     let start = world.now
-    // A participant may have left while the network was cut; then only silence tells.
+    // A participant may have left during a network cut; then the broker can notice only the silence.
     let leaving = peers.filter(\.isConnected)
     for peer in leaving { peer.loop.perform { peer.hangUp(peer.plan.farewell) } }
     world.run(for: .milliseconds(100))
@@ -347,7 +347,7 @@ final class Simulation {
         !inspector.hasConnection(named: peer.name), peer.number, "has left, and the broker doesn't notice")
     }
     for peer in peers.sorted(by: { $0.agreedKeepalive < $1.agreedKeepalive }) {
-      // The broker looks after its connections four times in the shortest deadline, once a second at least.
+      // The broker checks its connections four times in the shortest deadline, and at least once a second.
       world.run(until: max(world.now, start + peer.agreedKeepalive + .milliseconds(1_100)))
       oracle.check(
         !inspector.hasConnection(named: peer.name), peer.number, "is dead, and the broker doesn't notice")
@@ -368,7 +368,7 @@ final class Simulation {
   private func awaitEnd() {
     let isOver = world.run(limit: .seconds(3)) { isStopped.isSet }
     oracle.check(isOver, 0, "the broker doesn't stop")
-    // The last words arrive.
+    // Wait for the last frames.
     world.run(for: .seconds(1))
     for life in oracle.lives where life.isPresent { life.audit() }
     for subscription in oracle.subscriptions { subscription.checkNewest() }

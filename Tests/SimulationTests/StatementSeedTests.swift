@@ -3,8 +3,8 @@ import SluiceWire
 import Testing
 
 extension ShortStories {
-  /// The scenario of all features with clients that state what their topics are, in whatever order they come; some topics stay connected, and some fail when they have
-  /// lost their producers.
+  /// The scenario of all features with clients that state their topics' settings, in any order. Some topics stay connected, and some fail when they have lost
+  /// their producers.
   @Suite struct StatementSeedTests {
     @Test(arguments: Seeds.chosen(for: .statements))
     func clientsGetTheTopicsThatTheyState(seed: UInt64) throws {
@@ -26,7 +26,7 @@ extension ShortStories {
 }
 
 extension Scenario {
-  /// The scenario of that seed, whose topics are stated.
+  /// The scenario of that seed, with stated topics.
   static func stating(_ seed: UInt64) -> Scenario {
     var scenario = random(seed)
     var random = SeededRandom(seed: seed &* 0x9e37_79b9_7f4a_7c15 &+ 7)

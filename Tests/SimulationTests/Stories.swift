@@ -1,6 +1,6 @@
 import Testing
 
-/// The scenarios that are made from seeds. One at a time: there are so many that they would delay all other tests.
+/// The scenarios made from seeds. They run one at a time, since so many of them would delay all other tests.
 @Suite(.serialized) enum Stories {}
 
 /// Scenarios of a single feature.

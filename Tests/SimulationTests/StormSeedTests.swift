@@ -2,7 +2,7 @@ import SluiceIO
 import Testing
 
 extension ShortStories {
-  /// The scenario of all features with clients among the others that send frames of every type, right and wrong.
+  /// The scenario of all features, with additional clients that send frames of every type, valid and invalid.
   @Suite struct StormSeedTests {
     @Test(arguments: Seeds.chosen(for: .storms))
     func thoseWhoBehaveGetWhatTheyAreOwedAmongThoseWhoDont(seed: UInt64) throws {

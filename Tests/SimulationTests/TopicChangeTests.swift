@@ -8,7 +8,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// TOPIC_SET and TOPIC_TRIM, as clients see them that speak the protocol.
+/// TOPIC_SET and TOPIC_TRIM, as seen by clients of the protocol.
 @Suite struct TopicChangeTests {
   private let small: SmallWorld
   private let admin: ScriptedClient
@@ -50,7 +50,7 @@ import Testing
     small.settle()
   }
 
-  /// Publishes as many as are granted of `count`; returns how many these are.
+  /// Publishes as many of `count` records as are granted. Returns their number.
   @discardableResult
   private func publish(_ count: Int) throws -> Int {
     let opened = try producer.frames(on: 1).filter { $0.header.type == .publishOpened }
@@ -67,7 +67,7 @@ import Testing
     return fits
   }
 
-  /// The offset at which a late subscriber begins, and how many records are before the live ones.
+  /// The offset at which a late subscriber starts, and the number of records before the live ones.
   private func late(_ stream: UInt32 = 5) throws -> (first: UInt64, count: UInt64) {
     let client = small.connect()
     client.send(Subscribe(topic: "t", start: .earliest, grantedThrough: 10_000), stream: stream)
@@ -118,7 +118,7 @@ import Testing
       #expect(fault.code == .invalidSetting && fault.message.contains("another \(name)"), "\(fault)")
     }
     #expect(change(TopicShow(topic: "t"))?.settings == before.settings)
-    // The value that it has is no change.
+    // Setting the present value changes nothing.
     #expect(set { $0.scope = .forever }?.settings == before.settings)
     change(TopicSet(topic: "nowhere", settings: TopicSettings()))
     #expect(try refusal()?.code == .unknownTopic)
@@ -133,7 +133,7 @@ import Testing
     try publish(100)
     #expect(sequence.next == 100)
     set { $0.flow = .lossless }
-    // What was granted before is still published; then no more than the subscriber asks for, and the buffer.
+    // Earlier grants still apply; after that, producers may publish only up to the subscriber's demand plus the buffer.
     while try publish(1000) > 0 {}
     let stopped = sequence.next
     subscriber.send(Demand(grantedThrough: stopped), stream: 1)
@@ -185,7 +185,7 @@ import Testing
     #expect(small.broker.core.registry.find("t")?.isConnected == false)
     set { $0.connect = .auto(1) }
     #expect(small.broker.core.registry.find("t")?.isConnected == true)
-    // The same value again disconnects nothing.
+    // Setting the same value again disconnects nothing.
     set { $0.connect = .manual }
     change(TopicConnect(topic: "t"))
     set {
@@ -226,7 +226,7 @@ import Testing
     #expect(info.summary.firstOffset == 37 && info.summary.nextOffset == 100 && info.summary.records == 63)
     #expect(try late() == (37, 63))
     #expect(change(TopicTrim(topic: "t", .newest(4)))?.summary.firstOffset == 96)
-    // What is gone stays gone.
+    // Dropped records stay dropped.
     #expect(change(TopicTrim(topic: "t", .from(5)))?.summary.firstOffset == 96)
     #expect(change(TopicTrim(topic: "t", .newest(50)))?.summary.firstOffset == 96)
     change(TopicTrim(topic: "t", .from(101)))
@@ -286,7 +286,7 @@ import Testing
     while try publish(1000) > 0 {}
     #expect(sequence.next == 10)
     change(TopicTrim(topic: "t", .newest(0)))
-    // There is room again.
+    // The buffer has room again.
     while try publish(1000) > 0 {}
     #expect(sequence.next == 20)
     #expect(try late() == (10, 10))
@@ -314,7 +314,7 @@ import Testing
 }
 
 extension ScriptedClient.Received {
-  /// Of a DELIVER.
+  /// The number of records of a DELIVER.
   fileprivate var records: Int {
     body.withUnsafeBytes { bytes in (try? DeliverHeader.decode(bytes)).map { Int($0.0.count) } ?? 0 }
   }

@@ -56,7 +56,7 @@ struct AccessPolicyTests {
     #expect(wrong == refusal(.password("battery staple", user: "alice")))
     #expect(wrong == refusal(.token("x.y.z")))
     #expect(wrong == refusal(.password("wrong", user: "alice"), AccessPolicy()))
-    // Whoever says who they are has to prove that, whatever certificate they have.
+    // A client that names an identity must prove it, whatever its certificate.
     #expect(wrong == refusal(.password("wrong", user: "alice"), certificate: "alice"))
   }
 
@@ -122,7 +122,7 @@ struct AccessPolicyTests {
 }
 
 extension PasswordHash {
-  /// A hash that costs next to nothing.
+  /// A hash that costs almost nothing.
   static func cheap(_ password: String) throws -> PasswordHash {
     try #require(PasswordHash(of: password, cost: .init(logN: 4, r: 1, p: 1)))
   }

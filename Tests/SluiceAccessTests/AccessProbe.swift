@@ -2,14 +2,14 @@ import SluiceAccess
 import SluiceWire
 import TestSupport
 
-/// Gives any bytes to all that reads tokens and the files that say who may do what.
+/// Passes any bytes to the parsers of tokens and of the files of users and permissions.
 enum AccessProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A token as it comes.
+    /// A token, unchanged.
     case tokens
-    /// The claims of one that is signed as it should be.
+    /// The claims of a correctly signed token.
     case tokenClaims
-    /// The header of one that is signed as it should be.
+    /// The header of a correctly signed token.
     case tokenHeaders
     case usersFiles
     case permissionsFiles
@@ -37,7 +37,7 @@ enum AccessProbe: Probe {
     return policy
   }()
 
-  /// Nobody can make one without the secret.
+  /// No valid token can be made without the secret.
   static func token(_ bytes: [UInt8]) throws {
     let text = String(decoding: bytes, as: UTF8.self)
     if let identity = try authenticate(text) {
@@ -46,7 +46,7 @@ enum AccessProbe: Probe {
     try inspect(text)
   }
 
-  /// What is taken is an identity that can be, and the same when it is signed again.
+  /// An accepted token has a valid identity, and gives the same one after it is signed again.
   static func claims(_ bytes: [UInt8]) throws {
     guard let text = NewToken.text(header: header, claims: bytes, .secret(secret)) else { return }
     try inspect(text)
@@ -58,7 +58,7 @@ enum AccessProbe: Probe {
     let again = NewToken(
       subject: identity.name, keyID: "k", issued: now, expires: expires / 1000 * 1000 + 1000,
       permissions: identity.carriesPermissions ? identity.permissions : nil)
-    // What it says takes more room when it is written in another way.
+    // The encoding may be longer than the original, and then too long.
     guard let other = try? again.signed(with: .secret(secret)) else { return }
     guard let second = try authenticate(other), second.hasName(of: identity),
       second.permissions.rules.count == identity.permissions.rules.count,
@@ -66,7 +66,7 @@ enum AccessProbe: Probe {
     else { throw ProbeViolation("\(identity) isn't the same in a token that is made of it") }
   }
 
-  /// Whatever it says, what was signed with this key is taken as that, or not at all.
+  /// A token signed with this key is accepted as such or rejected, whatever its header says.
   static func header(_ bytes: [UInt8]) throws {
     let claims = Array(#"{"sub":"a","exp":9e9}"#.utf8)
     guard let text = NewToken.text(header: bytes, claims: claims, .secret(secret)) else { return }
@@ -99,7 +99,7 @@ enum AccessProbe: Probe {
 
   // MARK: Files
 
-  /// What was read is the same when it is written and read again, also after changes.
+  /// A parsed file is the same after writing and parsing it, also after changes.
   static func users(_ bytes: [UInt8]) throws {
     guard var file = try parse({ () throws(AccessFileError) in try UsersFile(bytes, path: "users") }) else {
       return
@@ -122,7 +122,7 @@ enum AccessProbe: Probe {
     }
   }
 
-  /// Whoever isn't named may do what everybody may.
+  /// An identity that isn't listed has the common permissions.
   static func permissions(_ bytes: [UInt8]) throws {
     guard
       let file = try parse({ () throws(AccessFileError) in try PermissionsFile(bytes, path: "permissions") })
@@ -145,7 +145,7 @@ enum AccessProbe: Probe {
     }
   }
 
-  /// What is refused is refused in a line that any terminal can show.
+  /// The error of a rejected file is one line that any terminal can display.
   private static func parse<Value>(_ body: () throws(AccessFileError) -> Value) throws -> Value? {
     do throws(AccessFileError) {
       return try body()

@@ -50,7 +50,7 @@ struct AttemptLimiterTests {
   func forgetting() {
     var limiter = AttemptLimiter(settings())
     for _ in 0..<4 { limiter.failed("192.0.2.1", at: 0) }
-    // Each row: when there is another failure, and the delay right after it.
+    // Each row: the time of another failure, and the delay right after it.
     let table: [(UInt64, Int)] = [(99, 4), (100, 4), (201, 4), (500, 1), (1_000, 0)]
     for (time, delay) in table {
       limiter.failed("192.0.2.1", at: time * second)
@@ -112,7 +112,7 @@ struct AttemptLimiterTests {
     for index in 0..<9 { limiter.failed("192.0.2.\(index)", at: 0) }
     #expect(limiter.count == 20)
     #expect(limiter.delay(for: "192.0.2.99", at: 0) == .seconds(1))
-    // Once the others are forgotten, there is room.
+    // Once the others are removed, there is room.
     limiter.failed("192.0.2.7", at: 700 * second)
     limiter.failed("192.0.2.7", at: 700 * second)
     limiter.failed("192.0.2.7", at: 700 * second)

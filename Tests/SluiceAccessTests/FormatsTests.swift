@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceAccess
 
-/// What Formats.md shows is what is read and written.
+/// The examples in Formats.md can be parsed, and match the written files.
 @Suite("The page about files and tokens")
 struct FormatsTests {
   private let page: String
@@ -15,7 +15,7 @@ struct FormatsTests {
     page = try String(contentsOf: file.standardized, encoding: .utf8)
   }
 
-  /// The text of the block of that kind.
+  /// The text of the code block of that kind.
   private func block(_ kind: String) throws -> String {
     let begin = try #require(page.range(of: "```\(kind)\n"))
     let end = try #require(page.range(of: "```", range: begin.upperBound..<page.endIndex))

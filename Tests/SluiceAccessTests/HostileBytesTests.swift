@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Hostile tokens and files")
 struct HostileBytesTests {
-  /// What there is a chance to get somewhere from.
+  /// Useful starting points for mutations.
   private static let seeds: [AccessProbe.Target: [String]] = [
     .tokens: ["eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ.eyJzdWIiOiJhIiwiZXhwIjo5ZTl9.AAAA", "e30.e30.", ".."],
     .tokenClaims: [

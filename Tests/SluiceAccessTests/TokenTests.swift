@@ -166,7 +166,7 @@ struct TokenTests {
     ]
     for (audience, expected) in table {
       #expect(objection(try signed(claims: "{\"sub\":\"a\",\"exp\":9e9,\"aud\":\(audience)}")) == expected)
-      // What is wrong besides is no reason to say that it has expired.
+      // Other errors take precedence over an expired token.
       let expired = objection(try signed(claims: "{\"sub\":\"a\",\"exp\":1,\"aud\":\(audience)}"))
       #expect(expired == expected ?? .expired(1000))
     }
@@ -189,7 +189,7 @@ struct TokenTests {
   @Test("the key decides the algorithm, whatever the header says")
   func algorithms() throws {
     let claims = "{\"sub\":\"a\",\"exp\":9e9}"
-    // Signed with the public key's text as if that were a secret: what HMAC and public keys are mixed up with.
+    // Signed with the public key's text as the secret, the classic confusion of HMAC and public keys.
     let confused = try signed(#"{"alg":"HS256","kid":"pair"}"#, claims, with: .secret(pair.publicPEM))
     #expect(objection(confused) == .otherAlgorithm("HS256", expected: .eddsa))
     for name in ["none", "None", "NONE", "", "hs256", "HS384", "RS256", "EdDSA", "ES256", "HS256\u{0}"] {
@@ -239,7 +239,7 @@ struct TokenTests {
     #expect(objection(token) == nil)
     let dot = try #require(token.lastIndex(of: "."))
     let (signed, signature) = (String(token[..<dot]), String(token[token.index(after: dot)...]))
-    // The last letter has bits that the signature doesn't, which have to be zero.
+    // The last letter has unused bits, which must be zero.
     let last = try #require(signature.utf8.last)
     let table = [
       "", ".", "..", "...", "a", "\(token).", ".\(token)", "\(token).\(token)", " \(token)", "\(token) ",
@@ -250,7 +250,7 @@ struct TokenTests {
       String(repeating: "A", count: 4000) + "..",
     ]
     for text in table { #expect(isMalformed(objection(text)), "\(text)") }
-    // Anything more in what was signed makes it long enough in the end.
+    // Additional claims finally make it too long.
     let long = try self.signed(
       claims: "{\"sub\":\"a\",\"exp\":9e9,\"x\":\"\(String(repeating: "x", count: 3500))\"}")
     #expect(isMalformed(objection(long)))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceAccess
 
-/// The examples of RFC 7515 and RFC 8037. Their headers name no key, so signatures are all that is verified.
+/// The examples of RFC 7515 and RFC 8037. Their headers name no key, so only signatures are verified.
 @Suite("Tokens of the standards")
 struct TokenVectorTests {
   private func parts(_ token: String) throws -> (signed: [UInt8], signature: [UInt8]) {

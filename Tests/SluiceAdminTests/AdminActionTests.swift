@@ -8,9 +8,9 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// What the listener passes on to the broker of what visitors want to change, and what it refuses before.
+/// Visitors' changes that the listener passes on to the broker, and those that it rejects before.
 @Suite struct AdminActionTests {
-  /// A listener on which actions are on, and a visitor of its page.
+  /// A listener with actions enabled, and a visitor of its page.
   private final class Stage {
     let source: FixtureSource
     let server: AdminServer
@@ -104,20 +104,20 @@ import Testing
     let token = "Sluice-Token: \(stage.token)"
     let own = "Origin: http://\(stage.address)"
     let refused: [[String]] = [
-      // A form or an image of another page, with and without what old browsers leave out.
+      // A form or an image of another page, with and without the headers that old browsers omit.
       ["Origin: http://evil.example", "Sec-Fetch-Site: cross-site"], ["Origin: http://evil.example"],
       ["Origin: null"],
       ["Sec-Fetch-Site: cross-site"], [],
-      // They would need the token, which they can't read; even with it the origin counts.
+      // Such pages can't read the token; even with it, the origin is checked.
       [token], ["Origin: http://evil.example", token], ["Origin: null", token],
       ["Sec-Fetch-Site: cross-site", token],
       ["Sec-Fetch-Site: same-site", token], ["Sec-Fetch-Site: none", token],
       [own, "Sec-Fetch-Site: cross-site", token],
-      // The page itself has a token, and the right one.
+      // The page itself needs the right token.
       [own, "Sec-Fetch-Site: same-origin"], [own, "Sluice-Token:"], [own, "Sluice-Token: x"],
       [own, "Sluice-Token: \(stage.token)x"],
       [own, "Sluice-Token: \(ActionCheck().token(of: .anonymous))"],
-      // A name that was made to lead here.
+      // A foreign host name that resolves to this address.
       ["Host: evil.example", "Origin: http://evil.example", token],
     ]
     for headers in refused {
@@ -125,7 +125,7 @@ import Testing
       let json = headers + ["Content-Type: application/json"]
       #expect(try stage.send("PUT", "/api/topics/orders", "{}", headers: json).status == 403, "\(headers)")
     }
-    // Nor may they ask for permission first.
+    // Preflight requests are rejected as well.
     let preflight = ["Origin: http://evil.example", "Access-Control-Request-Method: DELETE"]
     let answer = try stage.send("OPTIONS", "/api/topics/orders", headers: preflight)
     #expect(answer.status == 405 && !answer.headers.keys.contains { $0.hasPrefix("access-control") })
@@ -176,7 +176,7 @@ import Testing
       #expect(try stage.send("POST", "/api/topics/orders/records", body).status == 400, "\(body)")
     }
     #expect(stage.asked.isEmpty)
-    // A connection goes on behind a body that was taken.
+    // The connection continues after a body that was read.
     let client = try RawHTTP(stage.address)
     for _ in 0..<2 {
       try client.request("/api/topics/orders", method: "PUT", headers: stage.good + ["Content-Length: 16"])

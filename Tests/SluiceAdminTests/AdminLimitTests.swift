@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// What keeps visitors from making the listener do more than it shall.
+/// Limits of the work that visitors may cause in the listener.
 @Suite struct AdminLimitTests {
   private func server(_ change: (inout AdminLimits) -> Void) throws -> AdminServer {
     var options = AdminOptions()
@@ -36,7 +36,7 @@ import Testing
   @Test func whoFindsNoRoomWaitsForIt() throws {
     let server = try server { $0.connections = 1 }
     defer { server.stop() }
-    // Keeps its connection for as long as it likes.
+    // Keeps its connection as long as it wants.
     let first = try watcher(server)
     let second = try RawHTTP(server.address.description)
     try second.request("/healthz")
@@ -64,7 +64,7 @@ import Testing
         try route(target) { ($0.topics, $0.listedConnections, $0.records) = (5, 5, 5) }
       }
     }
-    // A limit that can't be is as good as the least.
+    // An invalid limit is replaced by the lowest valid one.
     #expect(try route("/api/topics") { $0.topics = 0 } == .topics(after: "", limit: 1))
   }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// The listener with a broker that is made up.
+/// The listener with a made-up broker.
 @Suite struct AdminServerTests {
   private func server(_ source: FixtureSource, _ change: (inout AdminOptions) -> Void = { _ in }) throws
     -> AdminServer
@@ -39,7 +39,7 @@ import Testing
     #expect(try get(server, "/metrics").status == 200)
   }
 
-  /// Subscribers, topics in memory, and the operator who makes room need the broker: see `AdminService.readiness`.
+  /// Subscribers, topics in memory, and the operator during cleanup need the broker: see `AdminService.readiness`.
   @Test(arguments: [(StorageStatus.State.full, "full"), (.failing, "failing")])
   func aBrokerWhoseStoreTakesNothingIsReadyAndSaysSo(state: StorageStatus.State, word: String) throws {
     let source = FixtureSource { $0.snapshot.storage = StoreSnapshot() }
@@ -97,7 +97,7 @@ import Testing
     let server = try server(source)
     defer { server.stop() }
     try eventually("the problem is found") {
-      try get(server, "/api/problems").text.contains("The producers of held wait for demand")
+      try get(server, "/api/problems").text.contains("The producers of held are blocked")
     }
     let watcher = try RawHTTP(server.address.description)
     try watcher.request("/api/events")
@@ -127,7 +127,7 @@ import Testing
   }
 
   @Test func pagesFollowTheBytesOfNamesAndNotHowTheyRead() throws {
-    // The first reads as é, which comes behind z.
+    // The first name looks like é, which sorts after z.
     let source = FixtureSource { state in
       state.snapshot.topics = ["e\u{301}", "z"].map { TopicSnapshot($0) }
     }
@@ -165,7 +165,7 @@ import Testing
     _ = try get(server, "/healthz")
     #expect(try get(server, "/api/problems").status == 404 && get(server, "/api/history").status == 404)
     #expect(source.requests.isEmpty)
-    // Two who watch cost as much as one.
+    // Two watchers cost as much as one.
     let watchers = try (0..<2).map { _ in
       let watcher = try RawHTTP(server.address.description)
       try watcher.request("/api/events")
@@ -194,7 +194,7 @@ import Testing
     #expect(try get(server, "/api/broker").status == 401)
     for _ in 0..<3 { #expect(try get(server, "/api/broker", headers: header).status == 200) }
     #expect(source.state.withLock { $0.attempts } == 1)
-    // The policy that holds now counts, not the one of then.
+    // The present policy applies, not that of the time of connecting.
     source.state.withLock { $0.policy?.permissions = [:] }
     #expect(try get(server, "/api/broker", headers: header).status == 403)
     source.state.withLock { $0.policy?.users = [:] }

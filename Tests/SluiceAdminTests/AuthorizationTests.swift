@@ -22,7 +22,7 @@ import Testing
         == .password("open sesame", user: "alice"))
     #expect(try Authorization.credentials("basic  YWxpY2U6YTpi") == .password("a:b", user: "alice"))
     #expect(try Authorization.credentials("Bearer abc.def.ghi") == .token("abc.def.ghi"))
-    // A browser that is asked for a password can give a token.
+    // In a browser's password prompt a user can enter a token.
     #expect(try Authorization.credentials("Basic OmFiYy5kZWYuZ2hp") == .token("abc.def.ghi"))
   }
 

@@ -103,7 +103,7 @@ struct ClusterPageTests {
       elsewhere.text.contains(
         "topic t isn't at this node: node n2, which clients reach at h2:7420, owns its shard; look at the page or API of that node"
       ), "\(elsewhere.text)")
-    // This node's own shard, one without an owner, and one of a node that isn't known.
+    // A shard of this node, one without an owner, and one of an unknown node.
     for owner in ["n1", "", "n9"] {
       cluster.info.shards[0].owner = owner
       let here = try answer(target, cluster)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// What is told of durable cursors and groups.
+/// Metrics of durable cursors and groups.
 @Suite struct ConsumerMetricsTests {
   private func consumer(_ name: String, _ kind: CursorInfo.Kind, lag: UInt64) -> TopicInfo.Consumer {
     TopicInfo.Consumer(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// The page as it is put together from its files; `DashboardTests` shows it to a browser.
+/// The page as assembled from its files; `DashboardTests` shows it in a browser.
 @Suite struct DashboardPageTests {
   private let page = String(decoding: Dashboard.response.body, as: UTF8.self)
 
@@ -14,7 +14,7 @@ import Testing
     #expect(!page.contains("dashboard.css") && !page.contains("dashboard.js"))
   }
 
-  /// The dialogs name each setting of a topic.
+  /// The dialogs contain each setting of a topic.
   @Test func theScriptKnowsEverySetting() throws {
     let start = try #require(page.firstRange(of: "const topicSettings = [")).upperBound
     let list = page[start...].prefix { $0 != ";" }

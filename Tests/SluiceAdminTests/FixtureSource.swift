@@ -6,7 +6,7 @@ import Synchronization
 
 @testable import SluiceAdmin
 
-/// A broker that a test has made up.
+/// A broker made up by a test.
 final class FixtureSource: AdminSource {
   func tell(_ problems: [Problem], _ kinds: [ProblemKind], at time: MonotonicTime) {}
 
@@ -16,11 +16,11 @@ final class FixtureSource: AdminSource {
     var records: [String: [RecordSnapshot]] = [:]
     var requests: [SnapshotRequest] = []
     var queries: [RecordQuery] = []
-    /// Whether it answers at all.
+    /// Whether it doesn't reply.
     var isSilent = false
     var policy: AccessPolicy?
     var attempts = 0
-    /// What it was asked to do, and by which identity.
+    /// The administrative requests it received, and their identities.
     var administered: [(request: AdministrationRequest, identity: String)] = []
     var refusal: WireError?
     var droppedLogLines = 0
@@ -103,7 +103,7 @@ final class FixtureSource: AdminSource {
 }
 
 extension TopicSnapshot {
-  /// A topic that is there, with traffic if it is told.
+  /// An existing topic, with traffic if `change` sets it.
   init(_ name: String, _ change: (inout TopicSnapshot) -> Void = { _ in }) {
     self.init(
       summary: TopicSummary(

@@ -6,9 +6,9 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// The broker's history: rings against a model that remembers everything, and samples of the broker.
+/// The broker's history: rings compared with a model that keeps everything, and samples of the broker.
 @Suite struct HistoryTests {
-  /// A ring that remembers every value.
+  /// A ring that keeps every value.
   private struct NaiveRing {
     var bucket: Int64
     var count: Int
@@ -133,12 +133,12 @@ import Testing
     for second in 0..<400 {
       counts["a"]! += 1
       counts["b"]! += 2
-      // It comes late, and is the most active.
+      // It appears late, and is the most active.
       if second >= 100 { counts["c"]! += 1_000 }
       history.add(snapshot(Int64(second) * 1_000, counts), residentBytes: 0)
     }
     #expect(history.topicNames == ["b", "c"])
-    // What it takes is bounded, and told.
+    // Its size is bounded, and reported.
     #expect(
       history.bytes
         == (History.BrokerMeasure.allCases.count + 2 * History.TopicMeasure.allCases.count) * 2_070 * 4)

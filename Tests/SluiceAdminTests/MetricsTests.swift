@@ -129,7 +129,7 @@ import Testing
     #expect(lines.contains("sluice_delivery_latency_seconds_bucket{le=\"+Inf\"} 2"))
     #expect(lines.contains("sluice_delivery_latency_seconds_count 2"))
     #expect(lines.contains("sluice_delivery_latency_seconds_sum 0.0030015"))
-    // All loops together.
+    // The sum over all loops.
     #expect(lines.contains("sluice_loop_latency_seconds_count 2"))
     #expect(lines.contains("sluice_loops 2"))
   }
@@ -188,13 +188,13 @@ import Testing
     }
     func others(_ topics: [TopicSnapshot]) -> UInt64 { selection.select(topics).others.traffic.sent }
     #expect(others([topic("b", sent: 5), topic("c", sent: 10)]) == 10)
-    // One that comes before the others by its name takes no line from them.
+    // A topic that sorts before the others takes no line from them.
     #expect(others([topic("a", sent: 1), topic("b", sent: 5), topic("c", sent: 11)]) == 12)
-    // Gone: what it had counted stays. And c gets the line that was b's only as far as what comes.
+    // After a topic's deletion its counts stay. For c, which gets b's line, that line counts only from here on.
     #expect(others([topic("b", sent: 6), topic("c", sent: 12)]) == 13)
     #expect(others([topic("c", sent: 13)]) == 13)
     #expect(others([topic("c", sent: 14), topic("d", sent: 1)]) == 14)
-    // Deleted, and made again.
+    // Deleted, and recreated.
     #expect(others([topic("c", sent: 14), topic("d", sent: 0)]) == 14)
   }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// The rules, alerts and dashboard in `packaging/monitoring` speak of what the broker has.
+/// The rules, alerts and dashboard in `packaging/monitoring` use only metrics that the broker provides.
 @Suite("Monitoring kit") struct MonitoringKitTests {
   private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
   private static let folder = root.appending(path: "packaging/monitoring")
@@ -17,7 +17,7 @@ import Testing
     try String(contentsOf: Self.folder.appending(path: file), encoding: .utf8)
   }
 
-  /// Every metric that a page can have.
+  /// Every metric that a page can contain.
   private func metrics() -> Set<String> {
     var snapshot = BrokerSnapshot()
     snapshot.storage = StoreSnapshot()

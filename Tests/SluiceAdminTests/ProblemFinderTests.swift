@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceAdmin
 
-/// What counts as a problem, and which sentence tells of it.
+/// Which conditions are problems, and the sentences that describe them.
 @Suite struct ProblemFinderTests {
   private static let start: Int64 = 1_000_000_000
 
@@ -43,7 +43,7 @@ import Testing
     #expect(found { $0.topics = [TopicSnapshot("t") { $0.subscriptions = [subscription("a")] }] } == [])
   }
 
-  /// A limit that no disk has room for, as the default is, must not hide that the disk will be full.
+  /// A limit larger than the disk, as by default, must not hide that the disk is nearly full.
   @Test func aStoreIsNearlyFullWhenItsDiskIs() {
     var storage = StoreSnapshot()
     storage.limit = 1 << 40
@@ -70,7 +70,10 @@ import Testing
     storage.message = "the disk has no room"
     let full = found { $0.storage = storage }
     #expect(full.map(\.kind) == [.storageFull] && full[0].severity == .critical)
-    #expect(full[0].sentence == "The store has no room, and 2 publishers wait for it: the disk has no room.")
+    #expect(
+      full[0].sentence
+        == "The store is full. Publishing to durable topics is paused (2 producers are blocked): delete or trim topics, or raise --storage-limit."
+    )
     #expect(full[0].since == Self.start - 90_000)
     var nearly = StoreSnapshot()
     nearly.limit = 1 << 30
@@ -78,7 +81,7 @@ import Testing
     let warned = found { $0.storage = nearly }
     #expect(warned.map(\.kind) == [.storageNearlyFull] && warned[0].severity == .warning)
     #expect(warned[0].sentence == "The store is 95 % full: 972 MiB of 1.0 GiB.")
-    // As everywhere, in full percents.
+    // As everywhere, in whole percents.
     nearly.usedBytes = 1_031_798_784 + (5 << 20)
     #expect(found { $0.storage = nearly }[0].sentence.hasPrefix("The store is 96 % full"))
     nearly.usedBytes = 1 << 29
@@ -93,7 +96,7 @@ import Testing
     #expect(memory(950).map(\.kind) == [.memoryNearlyFull])
     #expect(
       memory(950)[0].sentence
-        == "The memory is at 95 % of its ceiling, at which producers wait: 950 B of 1000 B.")
+        == "The memory is 95 % full: 950 B of 1000 B. At 100 % it blocks producers of topics in memory.")
     #expect(memory(1000).map(\.kind) == [.memoryFull])
     #expect(found { $0.metrics = [(.memoryUsed, 5), (.memoryCeiling, 0)] } == [])
   }
@@ -109,10 +112,10 @@ import Testing
     }
     #expect(
       problems.map(\.sentence) == [
-        "slow (alice) on connection 7 holds up the producers of t: it has asked for nothing more; 93 % of the last minute, 10 % of the last five."
+        "slow (alice) on connection 7 blocks the producers of t: it has requested nothing; blocked 93 % of the last minute, 10 % of the last five."
       ])
     #expect(problems[0].place == .connection(7, topic: "t") && problems[0].since == Self.start - 12_000)
-    // A short hold, or a small share, is no problem.
+    // A short block, or a small share, is no problem.
     let brief = found { snapshot in
       snapshot.topics = [
         TopicSnapshot("t") { $0.subscriptions = [subscription("a", holding: 500, minute: 100)] }
@@ -124,7 +127,7 @@ import Testing
   @Test func producersWithoutASubscriberAreToldOf() {
     let problems = found { $0.topics = [TopicSnapshot("t") { $0.heldUp = 10_000 }] }
     #expect(
-      problems.map(\.sentence) == ["The producers of t wait for demand, and it has no subscriber."])
+      problems.map(\.sentence) == ["The producers of t are blocked: it has no subscriber."])
   }
 
   @Test func aFreeTopicsLaggardIsAskedWhyItIsSlow() {
@@ -133,14 +136,14 @@ import Testing
     }
     #expect(
       sentence(subscription("a", lag: 5, age: 65_000, starved: 61_000))
-        == "a (alice) on connection 7 is 1 min 5 s behind on t, 5 records: it hasn't asked for more for 1 min 1 s."
+        == "a (alice) on connection 7 is 1 min 5 s behind on t, 5 records: it has requested nothing for 1 min 1 s."
     )
     #expect(
       sentence(subscription("a", lag: 5, age: 65_000, blocked: 30_000))?.hasSuffix(
         "it hasn't read what it was sent for 30 s; the client is slow, or its network.") == true)
     #expect(
       sentence(subscription("a", lag: 5, age: 65_000))?.hasSuffix(
-        "it asks for more and reads, but not as fast as records come.") == true)
+        "it reads more slowly than records come.") == true)
     #expect(sentence(subscription("a", lag: 5, age: 59_000, starved: 59_000)) == nil)
   }
 
@@ -164,20 +167,20 @@ import Testing
     func rejected(_ count: Int, at seconds: Int64) -> [Problem] {
       finder.problems(in: snapshot(seconds) { $0.metrics = [(.failedAuthentications, count)] })
     }
-    // What was there before the first sample isn't of the last minute.
+    // Earlier counts than the first sample don't belong to the last minute.
     #expect(rejected(100, at: 0) == [])
     #expect(rejected(104, at: 10) == [])
     let problems = rejected(107, at: 20)
     #expect(problems.map(\.sentence) == ["7 logins were rejected within the last minute."])
     #expect(problems[0].since == Self.start + 20_000)
-    // It goes on since then, and is over a minute after the last.
+    // The problem continues from then, and ends a minute after the last rejection.
     #expect(rejected(107, at: 50)[0].since == Self.start + 20_000)
     #expect(rejected(107, at: 90) == [])
-    // Counters of a broker that was started again are no attack.
+    // Counters of a restarted broker are no attack.
     #expect(rejected(0, at: 91) == [] && rejected(2, at: 92) == [])
   }
 
-  /// A client that tries again and again is slowed down, so that few of its logins are rejected in a minute.
+  /// A client that keeps trying is slowed down, so that few of its logins are rejected in a minute.
   @Test func loginsThatWaitBehindRejectedOnesAreToldOf() {
     var finder = ProblemFinder()
     func slowed(_ failed: Int, _ slowed: Int, at seconds: Int64) -> [String] {
@@ -191,7 +194,7 @@ import Testing
     #expect(slowed(2, 4, at: 20) == [])
     #expect(
       slowed(3, 1_204, at: 30) == [
-        "3 logins were rejected within the last minute, and 1,204 had to wait because others from the same address had been rejected."
+        "3 logins were rejected within the last minute, and 1,204 delayed after rejected ones from the same address."
       ])
     #expect(slowed(3, 1_204, at: 91) == [])
   }
@@ -209,15 +212,15 @@ import Testing
     #expect(
       metrics(1, at: 1) == [
         "6 logins were rejected within the last minute.",
-        "1 connection was refused within the last minute, because there were too many.",
+        "1 connection was refused within the last minute: a limit on connections is reached.",
       ])
     func waiting(_ count: Int) -> String? {
       found {
         $0.topics = [TopicSnapshot("t") { ($0.heldUp, $0.waitingForStorage) = (10_000, count) }]
       }.first?.sentence
     }
-    #expect(waiting(1) == "1 publisher of t waits for the store.")
-    #expect(waiting(2) == "2 publishers of t wait for the store.")
+    #expect(waiting(1) == "1 producer of t is blocked by the store.")
+    #expect(waiting(2) == "2 producers of t are blocked by the store.")
     let group = TopicInfo.Consumer(
       name: "g", kind: .group, nextOffset: 1, lag: 1, bytes: 90, age: 3_700_000, members: 1, unacknowledged: 1
     )
@@ -250,7 +253,7 @@ import Testing
     #expect(problems(5, at: 0).map(\.kind) == [.heldUp])
     let found = problems(6, at: 1)
     #expect(found.map(\.kind) == [.missedRecords, .heldUp])
-    #expect(found[0].sentence.hasPrefix("Subscribers of b have missed 1 record within the last minute"))
+    #expect(found[0].sentence.hasPrefix("Subscribers of b missed 1 record within the last minute"))
   }
 
   @Test func timesAheadOfTheClockAreAWarning() {
@@ -261,7 +264,7 @@ import Testing
     #expect(problems[0].place == .topic("b"))
     #expect(
       problems[0].sentence
-        == "Records of b have times up to 10 min 0 s ahead of the broker's clock, which was set back. Their age counts from then."
+        == "The broker's clock was set back: records of b have times up to 10 min 0 s ahead of it, and expire later by as much."
     )
   }
 
@@ -284,12 +287,12 @@ import Testing
     #expect(finder.kinds.map(\.kind) == [.memoryFull, .heldUp])
     #expect(finder.kinds.map(\.count) == [1, 50])
     #expect(finder.kinds.map(\.severity) == [.critical, .warning])
-    // That of the first of them.
+    // The time of the first of them.
     #expect(finder.kinds[1].since == Self.start - 99_049)
     #expect(
       finder.kinds.map(\.sentence) == [
-        "The memory is at its ceiling, and producers wait: 1000 B of 1000 B.",
-        "Producers are held up in 50 places.",
+        "The memory is full: 1000 B of 1000 B. Producers of topics in memory are blocked: delete or trim topics, or raise --memory.",
+        "Producers are blocked in 50 places.",
       ])
     _ = finder.problems(in: snapshot(at: 1))
     #expect(finder.kinds.isEmpty)

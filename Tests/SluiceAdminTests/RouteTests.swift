@@ -127,7 +127,7 @@ import Testing
     }
     #expect(throws: AdminProblem.self) { try action("/api/topics/a?x=1", "PUT") }
     #expect(throws: AdminProblem.self) { try action("/api/connections/-1", "DELETE") }
-    // Off: as if they weren't there.
+    // Disabled actions respond like missing ones.
     #expect(status("/api/topics/a", method: "PUT") == 405)
     #expect(status("/api/connections/7", method: "DELETE") == 404)
   }

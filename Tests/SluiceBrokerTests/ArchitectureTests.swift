@@ -5,7 +5,7 @@ import Testing
 @Suite("Architecture article")
 struct ArchitectureTests {
   private let page: String
-  /// The text of every source file, by its name. A name may be that of several.
+  /// The texts of the source files, by file name; several files may share a name.
   private let sources: [String: [String]]
 
   init() throws {
@@ -21,7 +21,7 @@ struct ArchitectureTests {
     self.sources = sources
   }
 
-  /// The rows of the tables, as far as they name a file: the code in each cell.
+  /// The rows of the tables that name a file: the code in each cell.
   private var rows: [[String]] {
     page.split(separator: "\n").filter { $0.hasPrefix("|") }.map { line in
       line.split(separator: "|").compactMap { $0.firstMatch(of: /`([^`]+)`/).map { String($0.1) } }
@@ -60,7 +60,7 @@ struct ArchitectureTests {
     }
   }
 
-  /// Whether a function of that name, with those labels, or a property is declared.
+  /// Whether a function with that name and labels, or a property, is declared.
   private func declares(member: String, _ text: String) -> Bool {
     guard let open = member.firstIndex(of: "(") else {
       return text.contains("var \(member)") || text.contains("let \(member)")
@@ -72,7 +72,7 @@ struct ArchitectureTests {
     }
   }
 
-  /// The labels of the parameters whose list begins here.
+  /// The labels of the parameter list that starts here.
   private func parameters(of text: Substring) -> [String] {
     var labels: [String] = []
     var depth = 0

@@ -7,7 +7,7 @@ import Testing
 struct BrokerConfigurationTests {
   private typealias Change = (inout BrokerConfiguration) -> Void
 
-  /// The message for the configuration with that change, or nil when it is fine.
+  /// The error message for the configuration with that change, or nil if it is valid.
   private func complaint(_ change: Change) -> String? {
     var configuration = BrokerConfiguration()
     change(&configuration)
@@ -97,7 +97,7 @@ struct BrokerConfigurationTests {
     first.shutdown()
     try await first.run()
 
-    // The address is free again, and a broker can be run and stopped by its task.
+    // The address is free again, and a task can run and stop a broker.
     configuration.listen = [address]
     let third = try Broker(configuration)
     let task = Task { try await third.run() }

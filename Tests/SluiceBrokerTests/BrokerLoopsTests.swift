@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 
 @Suite struct BrokerLoopsTests {
-  /// A broker in a simulation, or in a program that has the loops, begins no thread.
+  /// A broker in a simulation, or in a program that provides the loops, starts no thread.
   @Test func onlyABrokerWithThreadsOfItsOwnBeginsOthers() async throws {
     #expect(BrokerLoops(serving: SimulatedWorld(seed: 1).group).background == nil)
     let loops = try BrokerLoops.threads(count: 1, storage: false, access: false)

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What CURSORS tells of the backlogs of durable cursors and groups.
+/// Backlogs of durable cursors and groups in CURSORS.
 @Suite struct CursorBacklogTests {
   private func cursors(_ setting: SnapshotSetting) throws -> [CursorInfo] {
     let topic = try #require(setting.broker.core.registry.find("t"))
@@ -31,7 +31,7 @@ import Testing
     reader.send(Commit(nextOffset: 2).encoded(stream: 1))
     setting.run(for: .seconds(6))
     let behind = try #require(try cursors(setting).first)
-    // A record of 10 and one of 20 bytes, each with its length word; the first of them is ten seconds old in simulated time.
+    // Two records of 10 and 20 bytes, each with its length word; the first is ten seconds old in simulated time.
     #expect(behind.nextOffset == 2 && behind.end == 4 && behind.bytes == 38)
     #expect((10_000..<10_100).contains(behind.age), "\(behind.age)")
     reader.send(Commit(nextOffset: 4).encoded(stream: 1))
@@ -66,10 +66,10 @@ import Testing
     try client.publishAll((0..<5).map { "record \($0)" }, to: "t")
     try client.moveCursor("c", of: "t", to: .offset(2))
     try client.moveCursor("e", of: "t", to: .offset(5))
-    // In the next life of the broker no record is in memory.
+    // After a restart no record is in memory.
     try setting.restart()
     let cursors = try setting.client().listCursors(of: "t").cursors
-    // Three records of eight bytes, each with its length word; batches count evenly.
+    // Three records of eight bytes, each with its length word; the bytes of a batch are divided evenly.
     #expect(cursors.map(\.name) == ["c", "e"] && cursors.map(\.bytes) == [36, 0], "\(cursors)")
     #expect(cursors[0].age < 600_000 && cursors[1].age == 0)
   }

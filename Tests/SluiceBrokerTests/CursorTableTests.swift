@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a topic remembers of its durable cursors, and of the subscriptions that use them.
+/// A topic's table of durable cursors and of the subscriptions that use them.
 struct CursorTableTests {
   private final class Losses: Sendable {
     private let all = Mutex<[String]>([])
@@ -44,7 +44,7 @@ struct CursorTableTests {
     table.use(name, at: place(0), losses.holder(name), now: time(seconds)) == nil
   }
 
-  /// Returns false when there was no room.
+  /// Returns false if there was no room.
   @discardableResult
   private func move(_ table: inout CursorTable, _ name: String, to place: CursorTable.Place) -> Bool {
     guard let change = table.move(name, to: place, now: time(1)) else { return false }
@@ -52,7 +52,7 @@ struct CursorTableTests {
     return true
   }
 
-  /// Returns false when there was none.
+  /// Returns false if there was no such cursor.
   @discardableResult
   private func delete(_ table: inout CursorTable, _ name: String, seconds: UInt64 = 1) -> Bool {
     guard let change = table.delete(name, now: time(seconds)) else { return false }
@@ -90,7 +90,7 @@ struct CursorTableTests {
     let first = try use(&table, "billing", by: "first")
     let second = try use(&table, "billing", by: "second", at: 3)
     #expect(losses.told == ["first taken"])
-    // What the first still does changes nothing.
+    // Later calls with the first ticket have no effect.
     table.commit(first, through: 100)
     table.leave(first, now: time(1))
     #expect(offset(table, "billing") == 3)
@@ -106,13 +106,13 @@ struct CursorTableTests {
     #expect(losses.told == ["a moved"])
     table.commit(ticket, through: 60)
     #expect(table.find("billing", now: time(2)) == .init(place: place(10, epoch: 2), isMoved: true))
-    // It is unused, so no subscription is notified.
+    // The cursor is unused, so no subscription is notified.
     move(&table, "billing", to: place(20))
     #expect(losses.told == ["a moved"])
-    // A subscription that begins there has seen that it was moved.
+    // A subscription that starts at the new position clears the mark.
     _ = try use(&table, "billing", at: 20)
     #expect(table.find("billing", now: time(4)) == .init(place: place(20), isMoved: false))
-    // One that isn't there is made.
+    // Moving a missing cursor creates it.
     move(&table, "audit", to: place(7))
     #expect(offset(table, "audit") == 7)
   }
@@ -127,7 +127,7 @@ struct CursorTableTests {
     #expect(!isThere)
     isThere = delete(&table, "never")
     #expect(!isThere)
-    // Another takes its slot: the old ticket is of no use with it.
+    // Another cursor takes its slot; the old ticket doesn't match it.
     _ = try use(&table, "audit", by: "b")
     table.commit(ticket, through: 60)
     table.leave(ticket, now: time(2))
@@ -148,7 +148,7 @@ struct CursorTableTests {
     let wasThere = delete(&table, "gone", seconds: 70)
     #expect(!wasThere)
     #expect(offset(table, "used", seconds: 1_000) == 2)
-    // Under its old name it is a new one.
+    // Using the old name creates a new cursor.
     _ = try use(&table, "gone", at: 8, seconds: 80)
     #expect(offset(table, "gone", seconds: 80) == 8)
   }
@@ -161,7 +161,7 @@ struct CursorTableTests {
     #expect(isRefused)
     isRefused = !move(&table, "c", to: place(0))
     #expect(isRefused)
-    // One that is there may be used.
+    // An existing cursor may be used.
     _ = try use(&table, "b")
     table.leave(ticket, now: time(1))
     isRefused = isFull(&table, "c", seconds: 60)
@@ -179,10 +179,10 @@ struct CursorTableTests {
     #expect(table.place(of: "billing") == moved)
     #expect(table.place(of: "audit") == nil)
     #expect(table.isStored("billing"))
-    // It is known already.
+    // The cursor exists already.
     table.restore("billing", .init(place: place(1), isMoved: false), now: time(11))
     #expect(table.place(of: "billing") == moved)
-    // More than may be made.
+    // More cursors than the limit.
     for name in ["a", "b"] { table.restore(name, moved, now: time(11)) }
     #expect(table.count == 3)
     let isRefused = isFull(&table, "c", seconds: 12)
@@ -201,7 +201,7 @@ struct CursorTableTests {
     delete(&table, "b")
     _ = try use(&table, "b")
     #expect(table.takeForgotten().isEmpty)
-    // Room for these is made by forgetting "c".
+    // Removing "c" makes room for these.
     _ = try use(&table, "d", seconds: 60)
     _ = try use(&table, "e", seconds: 60)
     #expect(table.takeForgotten() == ["c"])
@@ -217,7 +217,7 @@ struct CursorTableTests {
     #expect(!table.isStored("billing"))
     table.stored("billing")
     #expect(table.isStored("billing"))
-    // Another of that name isn't.
+    // A new cursor of that name isn't stored yet.
     delete(&table, "billing")
     table.stored("billing")
     #expect(!table.isStored("billing"))

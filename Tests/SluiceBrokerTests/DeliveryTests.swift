@@ -7,9 +7,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What is gathered for a write, and what a short write leaves over.
+/// Gathering frames and records for a write, and the remainder after a short write.
 struct DeliveryTests {
-  /// A log with these payload sizes as one batch.
+  /// A log with one batch of records with these payload sizes.
   private func log(_ sizes: [Int]) -> TopicLog {
     let log = TopicLog(retention: .everything, pool: SegmentPool())
     SessionProbe.batch(sizes).bytes.withUnsafeBytes { _ = log.append($0, count: sizes.count, at: 7) }
@@ -91,7 +91,7 @@ struct DeliveryTests {
       var pending = try writes.write(to: stream).get()
       #expect(pending.isEmpty == (taken >= expected.count))
       #expect(pending.byteCount == expected.count - min(taken, expected.count))
-      // The writes is used by others meanwhile.
+      // The write batch is reused meanwhile.
       writes.append(Pong(token: .max), stream: 0)
       var written: [Int] = []
       while !pending.isEmpty { written.append(try pending.write(to: stream).get()) }
@@ -200,7 +200,7 @@ struct DeliveryTests {
     var queue = ReadyQueue<Int>()
     var model: [Int] = []
     for number in 0..<20_000 {
-      // Runs of both, so that it grows, shrinks, and runs empty.
+      // More appends, then more removals, so that the queue grows, shrinks and runs empty.
       if Int.random(in: 0..<100, using: &random) < (number / 1000 % 2 == 0 ? 60 : 40) {
         queue.append(number)
         model.append(number)

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What durable topics keep, and how it is told what they drop.
+/// Retention of durable topics, and reports of dropped records.
 @Suite struct DurableRetentionTests {
   private static let kibibyte = [UInt8](repeating: 7, count: 1024)
 
@@ -16,7 +16,7 @@ import Testing
     return settings
   }
 
-  /// Publishes so many records of 1 KiB to a durable topic, all of which go to the disk in one commit.
+  /// Publishes `count` records of 1 KiB to a durable topic in a single commit.
   private func publishAtOnce(_ count: Int, to topic: String, _ setting: DurableSetting) throws {
     let client = try setting.client()
     try client.openPublication(topic, stream: 1)
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  /// The granularity is a batch: 64 KiB of the store.
+  /// Trimming drops whole batches: 64 KiB of the store.
   @Test func aLimitOfBytesHoldsForACommitThatIsLargerThanIt() throws {
     let setting = try DurableSetting()
     let client = try setting.client()
@@ -114,7 +114,7 @@ import Testing
       if case .dropping = event { true } else { false }
     }
     #expect(told == [.dropping(topic: "t", limit: .bytes), .dropping(topic: "u", limit: .records)])
-    // The offsets go on where they were; what is counted begins anew.
+    // Offsets continue after a restart; counters start at zero.
     try setting.restart()
     let later = try setting.client().show("t")
     #expect(later.summary.firstOffset == info.summary.firstOffset && later.dropped == DroppedRecords())
@@ -136,19 +136,19 @@ import Testing
     }
     var info = try other.show("t")
     #expect(info.storage.state == .full && info.storage.since > 0)
-    // They are the topic's producers, with what they have published.
+    // They count as the topic's producers, with their published records.
     #expect(info.summary.publications == 2 && info.withoutProducers == 0)
     #expect(info.publications.map(\.received) == [4, 0])
     #expect(info.publications.map(\.reason) == [.storageFull, .storageFull])
     #expect(info.publications.allSatisfy { $0.waiting > 0 })
     var snapshot = await setting.broker.snapshot()
     #expect(snapshot.storage?.state == .full && snapshot.storage?.waiting == 2)
-    #expect(snapshot.storage?.message.contains("no room") == true)
+    #expect(snapshot.storage?.message.contains("storage is full") == true)
     #expect(snapshot.topics.map(\.waitingForStorage) == [2])
     #expect(snapshot.topics[0].heldUp > 0 && snapshot.topics[0].publications.count == 2)
     #expect(snapshot.topics[0].summary.publications == 2 && snapshot.topics[0].withoutProducers == 0)
 
-    // A subscriber that leaves no longer waits.
+    // A client that disconnects no longer waits.
     latecomer.close()
     try eventually("one is left") { try other.show("t").publications.count == 1 }
     setting.store.fail(nil)
@@ -195,7 +195,7 @@ import Testing
     try client.publishAll((0..<50).map { "\($0)" }, to: "t")
     try client.send(TopicSet(topic: "t", settings: TopicSettings(replayAge: 3_600_000)), stream: 1)
     #expect(try client.answer(TopicInfo.self, stream: 1).settings.replayAge == 3_600_000)
-    // In the middle of a batch.
+    // Trim in the middle of a batch.
     try client.send(TopicTrim(topic: "t", .from(17)), stream: 1)
     #expect(try client.answer(TopicInfo.self, stream: 1).summary.firstOffset == 17)
     for cutOff in [false, true] {

@@ -7,7 +7,7 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker with a store that outlives it, on sockets of its own.
+/// A broker on real sockets, with a store that outlives it.
 final class DurableSetting {
   private(set) var store: GatedStore
   private(set) var broker: Broker
@@ -56,10 +56,10 @@ final class DurableSetting {
     return client
   }
 
-  /// Stops the broker in order, or cuts it off, and starts another on what is stored.
+  /// Stops the broker, in order or with its store cut off, and starts another one on the stored data.
   ///
   /// - Parameters:
-  ///   - copy: what is put in the store's place before; nil to leave it.
+  ///   - copy: a store that replaces the present one; nil to keep that.
   ///   - failure: how commits to the store fail from the start on; nil if they don't.
   func restart(cutOff: Bool = false, on copy: MemoryStore? = nil, failure: StoreError.Kind? = nil) throws {
     let isStopped = Flag()
@@ -72,7 +72,7 @@ final class DurableSetting {
     (broker, address) = try Self.start(configuration, store, reported)
   }
 
-  /// Settings of a durable topic.
+  /// The settings of a durable topic.
   static func durable(_ sync: TopicSettings.Sync = .always) -> TopicSettings {
     var settings = TopicSettings()
     settings.storage = .durable

@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Durable topics over a broker's end, orderly or not.
+/// Durable topics across a broker's end, orderly or not.
 @Suite struct DurableTopicTests {
   private static func texts(_ range: Range<Int>) -> [String] { range.map { "record \($0)" } }
 
@@ -73,7 +73,7 @@ import Testing
     try publisher.openPublication("t", stream: 1)
     try publisher.receive(until: "a grant") { publisher.publications[1]!.granted > 0 }
     setting.store.hold()
-    // More than the buffer, of which the reader can get nothing yet.
+    // More than the buffer, while the reader can't get any of it.
     try publisher.publish([String(repeating: "x", count: 200)], stream: 1)
     try setting.store.waitForHeldCommit()
     try publisher.roundTrip()
@@ -118,7 +118,7 @@ import Testing
     }
     try client.send(PublishOpen(topic: "u", acknowledgement: .received), stream: 1)
     try client.expectFault(.invalidStream, stream: 0)
-    // No stream of it is left that could be notified of the topic.
+    // None of its streams is left that could be notified of the topic.
     setting.store.release()
     try eventually("it is gone") { try observer.show("t").summary.publications == 0 }
     try observer.delete("t")
@@ -193,7 +193,7 @@ import Testing
     try client.subscribe("os", stream: 3)
     setting.store.hold()
     for stream in UInt32(1)...2 { try client.publish(Self.texts(10..<15), stream: stream) }
-    // What is on its way to the disk is seen where that was asked for.
+    // Without sync `always`, subscribers get records before they are on disk.
     try client.receiveRecords(15, stream: 3)
     try setting.store.waitForHeldCommit()
     let epochs = try ["always", "os"].map { try client.show($0).summary.epoch }
@@ -206,7 +206,7 @@ import Testing
       #expect(client.publications[stream]!.sent == 10)
       try client.publish(Self.texts(10..<12), stream: stream)
     }
-    // No subscriber had the lost records of the one; a subscriber that had those of the other continues where the two epochs part.
+    // No subscriber had the lost records of `always`. A subscriber that had those of `os` continues where its two epochs part.
     let always = try client.subscribe("always", stream: 3, from: .offset(10), epoch: epochs[0])
     #expect(always.epoch == epochs[0])
     let os = try client.subscribe("os", stream: 4, from: .offset(15), epoch: epochs[1])
@@ -225,7 +225,7 @@ import Testing
     settings.replayBytes = TopicSettings.unlimited
     try client.create("t", settings)
     try client.openPublication("t", stream: 1, acknowledgement: .durable)
-    // Several times what is kept in memory.
+    // Several times the records retained in memory.
     let count = 12_000
     func payload(_ number: Int) -> [UInt8] {
       [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 1000 + number % 100)
@@ -252,7 +252,7 @@ import Testing
         .subscribed(next: 0, live: UInt64(count)), .records(0..<UInt64(count)), .live(UInt64(count)),
       ])
 
-    // By demand, a few at a time, across the border between the two; from the store alone when nothing is left in memory by now.
+    // With small demands across the border between memory and store; from the store alone if nothing is left in memory.
     let border = min(topic.epoch.log.oldestOffset, UInt64(count) - 60)
     try other.subscribe("t", stream: 2, from: .offset(border - 25), granted: 10)
     for total in stride(from: UInt64(10), through: 60, by: 10) {

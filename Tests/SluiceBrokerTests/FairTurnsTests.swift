@@ -11,7 +11,7 @@ struct FairTurnsTests {
     turns.demandExhausted("a")
     turns.demandExhausted("b")
     turns.append("c")
-    // Without demand only those have a turn that may have something other than records.
+    // Without demand, only elements that may have something other than records get a turn.
     #expect(turns.next(available: 0)?.element == "c")
     #expect(turns.next(available: 0) == nil)
     #expect(!turns.isTurn(available: 0))
@@ -44,7 +44,7 @@ struct FairTurnsTests {
     #expect(left == [2, 4, 6, 8])
   }
 
-  /// One record at a time: however many records each has, none gets a second one before all that have some got one.
+  /// One record at a time: however many records each element has, none gets a second turn before all that have records got one.
   @Test func oneAtATimeGoesRoundAndRound() {
     var random = SeededRandom.printed()
     var turns = FairTurns<Int>()

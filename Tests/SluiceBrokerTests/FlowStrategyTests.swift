@@ -4,7 +4,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What producers may be granted, by where the subscriptions stand. Records have 10 bytes each here.
+/// The grants to producers, given the positions of the subscriptions. Records have 10 bytes each.
 struct FlowStrategyTests {
   private func situation(head: UInt64, unreadFrom: UInt64? = nil, kept: UInt64 = 0) -> FlowSituation {
     FlowSituation(
@@ -42,7 +42,7 @@ struct FlowStrategyTests {
   @Test func theSlowestCounts() {
     let flow = LosslessFlow(buffer: buffer(3))
     let all = readers([(20, 100, true), (18, 5, true), (20, .max, true)])
-    // 18 + 5 asked for, and 3 more; 20 are there; the slowest has 2 of 10 bytes before it.
+    // The demand reaches to 18 + 5, plus a buffer of 3, and the head is 20; the slowest subscription has 2 unread records of 10 bytes.
     #expect(flow.limit(all, situation(head: 20)) == .ahead(records: 6, bytes: 980))
     #expect(flow.keepFrom(all, unreadFrom: nil) == 18)
   }
@@ -52,7 +52,7 @@ struct FlowStrategyTests {
     #expect(flow.limit(readers([(10, 0, true)]), situation(head: 12)) == .ahead(records: 1, bytes: 980))
     #expect(flow.limit(readers([(10, 0, true)]), situation(head: 13)) == .none)
     #expect(flow.limit(readers([(10, 0, true)]), situation(head: 90)) == .none)
-    // In bytes, too, however much is asked for.
+    // The limit of bytes applies as well, whatever the demand.
     let narrow = LosslessFlow(buffer: buffer(3, bytes: 30))
     #expect(narrow.limit(readers([(10, .max, true)]), situation(head: 13)) == .none)
   }
@@ -76,14 +76,14 @@ struct FlowStrategyTests {
     reading.add(nextOffset: .max, available: 0, isLive: false)
     reading.add(readingNewestFrom: 7)
     #expect(reading.readsNewestFrom == 7)
-    // It needs nothing of the log, and doesn't limit producers.
+    // It needs nothing of the log, and doesn't block producers.
     #expect(flow.keepFrom(reading, unreadFrom: nil) == .max)
     var situation = situation(head: 1_000_000)
     situation.lapsedBytes = 49
     #expect(flow.limit(reading, situation) == .ahead(records: 3, bytes: 50))
     situation.lapsedBytes = 50
     #expect(flow.limit(reading, situation) == .none)
-    // The one that is furthest behind counts.
+    // The lowest position counts.
     var other = ReaderPositions()
     other.add(readingNewestFrom: 5)
     other.merge(reading)
@@ -95,7 +95,7 @@ struct FlowStrategyTests {
     let replaying = readers([(0, 0, false)])
     #expect(flow.limit(replaying, situation(head: 20, kept: 20)) == .ahead(records: 3, bytes: 50))
     #expect(flow.limit(replaying, situation(head: 24, kept: 20)) == .ahead(records: 3, bytes: 50))
-    // What is kept for its sake fills the buffer.
+    // Records retained for it fill the buffer.
     #expect(flow.limit(replaying, situation(head: 25, kept: 20)) == .none)
     #expect(flow.keepFrom(replaying, unreadFrom: nil) == 0)
   }
@@ -105,7 +105,7 @@ struct FlowStrategyTests {
     func position(_ next: UInt64, _ available: UInt64, isLive: Bool = true) -> ReaderPosition {
       ReaderPosition(nextOffset: next, available: available, isLive: isLive)
     }
-    // The one that has asked for least leaves room for 8 more; the other one has taken nothing of what fills the buffer.
+    // The subscription with the least demand leaves room for 8 more; the other one has read none of the records in the buffer.
     let all = readers([(20, 5, true), (15, .max, true)])
     let bound = flow.bound(all, situation(head: 20, kept: 20))
     #expect(bound.limit == .none)
@@ -116,7 +116,7 @@ struct FlowStrategyTests {
     let stopped = flow.bound(readers([(16, 1, true), (19, .max, true)]), situation(head: 20, kept: 20))
     #expect(stopped.binding == FlowBinding(askedThrough: 17))
     #expect(stopped.binding?.limit(of: position(16, 1)) == .demand)
-    // What the log keeps for one that replays.
+    // Records that the log retains for a replaying subscription.
     let replaying = flow.bound(readers([(0, 0, false)]), situation(head: 25, kept: 20)).binding
     #expect(replaying == FlowBinding(oldest: 0))
     #expect(replaying?.limit(of: position(0, 0, isLive: false)) == .replay)
@@ -143,7 +143,7 @@ struct FlowStrategyTests {
         == .ahead(records: 1, bytes: 1000))
   }
 
-  // MARK: Alone
+  // MARK: Without subscribers
 
   @Test func aloneProducersDoAsTheyAreTold() {
     let none = ReaderPositions()

@@ -4,9 +4,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The costs of frames against the frame table, and the workBudget that they add up to.
+/// The costs of frames compared with the frame table, and their sum in the work budget.
 struct FrameCostTests {
-  /// Every type of frame that a broker takes, on one stream or another.
+  /// Every type of frame that a broker accepts on any stream.
   private static let taken: [FrameType] = (UInt8.min...UInt8.max).map(FrameType.init(rawValue:)).filter {
     type in
     [UInt32(0), 1].contains { stream in
@@ -20,10 +20,10 @@ struct FrameCostTests {
   }
 
   @Test func aFrameThatCostsNothingByItselfIsBoundedByBytesOrByWhatIsFound() {
-    // A sign of epoch, or a few integers for a table of the connection's own; all of them count as frames.
-    // ORIGIN names a node's client, and is passed over from any other peer.
+    // A heartbeat, or a few integers for the connection's own table; all of them count as frames.
+    // ORIGIN names a node's client, and is ignored from other peers.
     let small: Set<FrameType> = [.ping, .pong, .error, .commit, .origin]
-    // Taken up by the bytes of their records, or places.
+    // Limited by the bytes of their records or positions.
     let long: Set<FrameType> = [.publish, .positions]
     for (type, cost) in FrameCost.table where cost.steps == 0 && cost.found.isEmpty {
       #expect(small.contains(type) || long.contains(type), "\(type) is free")

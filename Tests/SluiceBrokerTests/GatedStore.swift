@@ -2,17 +2,17 @@ import SluiceStore
 import Synchronization
 import TestSupport
 
-/// A store in memory whose disk a test has in its hands: it can be slow, fail, and be cut off.
+/// A store in memory that a test controls: it can be slow, fail, and be cut off.
 final class GatedStore: TopicStore {
   private struct State {
     var isOpen = true
     var error: StoreError?
-    /// Whether only records find no room.
+    /// Whether the error applies only to commits with records.
     var isForRecordsOnly = false
-    /// Bytes of records for which there is room in one commit.
+    /// The most bytes of records that a commit may have.
     var room = Int.max
     var isCutOff = false
-    /// Whose records are refused for what they are.
+    /// The topic whose records are rejected as invalid.
     var rejected: TopicID?
     var waiting = 0
     var commits = 0
@@ -21,7 +21,7 @@ final class GatedStore: TopicStore {
   let memory: MemoryStore
   private let state = Mutex(State())
 
-  /// What it says that it may take.
+  /// The limit that it reports.
   let limit: Int?
 
   init(_ memory: MemoryStore = MemoryStore(), limit: Int? = nil) {
@@ -29,15 +29,15 @@ final class GatedStore: TopicStore {
     self.limit = limit
   }
 
-  /// Commits wait from now on.
+  /// Makes commits wait.
   func hold() { state.withLock { $0.isOpen = false } }
 
-  /// They go on.
+  /// Lets waiting commits continue.
   func release() { state.withLock { $0.isOpen = true } }
 
-  /// Commits fail from now on; nil for no longer.
+  /// Makes commits fail; nil to let them succeed again.
   ///
-  /// - Parameter recordsOnly: those without records succeed.
+  /// - Parameter recordsOnly: whether commits without records succeed.
   func fail(_ kind: StoreError.Kind?, recordsOnly: Bool = false) {
     state.withLock { state in
       state.error = kind.map { StoreError($0, "the disk is in the hands of a test") }
@@ -45,13 +45,13 @@ final class GatedStore: TopicStore {
     }
   }
 
-  /// Records of that topic are refused from now on, for what they are.
+  /// Makes the store reject that topic's records as invalid.
   func reject(_ topic: TopicID) { state.withLock { $0.rejected = topic } }
 
-  /// Commits of more bytes of records than that find no room from now on.
+  /// Makes commits with more bytes of records fail for lack of space.
   func limit(to bytes: Int) { state.withLock { $0.room = bytes } }
 
-  /// The power goes: what wasn't committed never is, and the store isn't closed.
+  /// Simulates a power loss: uncommitted changes are lost, and the store isn't closed.
   func cutOff() {
     state.withLock { state in
       state.isCutOff = true
@@ -98,7 +98,7 @@ final class GatedStore: TopicStore {
     try memory.batches(of: topic, from: offset, body)
   }
 
-  /// Made up.
+  /// Made-up sizes.
   func size() throws(StoreError) -> StoreSize? {
     StoreSize(files: 400, reusable: 100, limit: limit.map { UInt64($0) }, available: 5)
   }

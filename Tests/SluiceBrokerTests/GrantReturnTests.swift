@@ -8,9 +8,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Grants that a refused batch has used return to the topic's budget.
+/// Grants used by a denied batch return to the topic's budget.
 @Suite struct GrantReturnTests {
-  /// A topic with one publication that was granted all there is, and what it was granted.
+  /// A topic with one publication that has the whole grant, and that grant.
   private func held(
     compact: Bool = false
   ) throws -> (topic: Topic, attachment: Topic.Attachment, granted: PublishingBudget.Allowance) {
@@ -33,7 +33,7 @@ import Testing
       ProducerTable.Holder(connection: 1) { _ in }, now: MonotonicTime(nanoseconds: 0))
   }
 
-  /// Appends a batch of three records, and returns what remains granted to the publication.
+  /// Appends a batch of three records. Returns the rest of the publication's grant.
   private func append(
     to topic: Topic, _ attachment: Topic.Attachment, of granted: PublishingBudget.Allowance,
     needsSubscriber: Bool = false

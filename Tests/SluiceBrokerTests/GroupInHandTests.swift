@@ -3,9 +3,10 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Records that a group has given to a member, and that the member's connection hasn't taken yet.
+/// Records that a group has assigned to a member, but the member's connection hasn't read yet.
 @Suite struct GroupInHandTests {
-  /// After a take-over a client may acknowledge by a new owner what the former one has delivered, while the new owner gives the same to another member.
+  /// After a takeover, a client may acknowledge to a new owner what the former one delivered, while the new owner assigns the same record to another
+  /// member.
   @Test func whatIsDoneMeanwhileIsNotSent() throws {
     let setting = try SnapshotSetting()
     let publisher = try setting.publisher("t")
@@ -28,7 +29,7 @@ import Testing
     slow.pauseReading(false)
     setting.run(for: .seconds(1))
     #expect(try (1..<150).contains(#require(slow.records[1]).count))
-    // The demand that they don't use is for others.
+    // Demand that they don't use is available to others.
     setting.publish([9], from: 200, by: publisher)
     setting.run(for: .seconds(1))
     let records = try #require(slow.records[1])

@@ -4,7 +4,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a group should do, written down as plainly as can be: every record with all that is known of it, searched from the front each time.
+/// The specification of a group in its simplest form: a list of all records with their states, searched from the front each time.
 struct GroupModel {
   enum Place: Equatable {
     case unseen
@@ -29,7 +29,7 @@ struct GroupModel {
   var line: [Int] = []
   var given: [GroupState.Assignment] = []
   var dropped: UInt64 = 0
-  /// How often each record was done with: never more than once.
+  /// How often each record was completed: at most once.
   var ends: [Int] = []
 
   init(_ rules: GroupState.Rules, limit: Int) {
@@ -103,7 +103,7 @@ struct GroupModel {
     }
   }
 
-  /// - Parameter unsent: the offsets that the member was never sent.
+  /// - Parameter unsent: the offsets that were never sent to the member.
   mutating func leave(_ member: Int, unsent: Set<UInt64>) {
     line.removeAll { $0 == member }
     room[member] = nil
@@ -118,7 +118,7 @@ struct GroupModel {
     }
   }
 
-  /// Under automatic acknowledgement: it is done.
+  /// With automatic acknowledgement, completes the record.
   mutating func sent(_ offset: UInt64) { finish(Int(offset)) }
 
   private mutating func takeBack(_ offset: Int) {

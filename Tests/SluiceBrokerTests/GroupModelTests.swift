@@ -6,14 +6,14 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A group's state against ``GroupModel``, event by event, and what must be so in the end.
+/// A group's state compared with ``GroupModel``, event by event, and the final conditions.
 struct GroupModelTests {
-  /// Both, and what the members have.
+  /// The state, the model, and the members' deliveries.
   private struct Pair {
     var state: GroupState
     var model: GroupModel
     var now: UInt64 = 0
-    /// What each member was given and wasn't sent, and what it was sent, with the delivery.
+    /// The assignments to each member that weren't sent yet, and the records sent, each with its delivery number.
     var unsent: [Int: [GroupState.Assignment]] = [:]
     var sent: [Int: [(offset: UInt64, delivery: UInt32)]] = [:]
 
@@ -120,7 +120,7 @@ struct GroupModelTests {
         case 10..<14:
           if let member { pair.send(Int.random(in: 1...4, using: &random), by: member) }
         case 14..<18:
-          // Of members that have, or had, records; members that left report, too.
+          // Choose from members that have, or had, records; members that left report, too.
           guard rules.isExplicit, let (_, records) = pair.sent.randomElement(using: &random),
             let record = records.randomElement(using: &random)
           else { break }
@@ -129,7 +129,7 @@ struct GroupModelTests {
             delivery: record.delivery, firstOffset: record.offset,
             count: [1, 1, 2, 5, 1_000].randomElement(using: &random)!)
           pair.model.settle(frame, now: pair.now)
-          // In parts of some records each.
+          // Settle in parts of a few records each.
           var rest: Settle? = frame
           let part = Int(frame.firstOffset % 7) + 1
           while let frame = rest {
@@ -158,7 +158,7 @@ struct GroupModelTests {
     }
   }
 
-  /// All go but a new one that does what it gets: everything comes to its end, once.
+  /// All members leave except a new one that acknowledges everything: every record completes once.
   private func finish(_ pair: inout Pair, _ members: [Int]) throws {
     for member in members {
       let unsent = pair.unsent.removeValue(forKey: member) ?? []

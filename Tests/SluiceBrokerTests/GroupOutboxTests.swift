@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceTopics
 
-/// The numbers of a group's dead letters.
+/// The sequences of a group's dead letters.
 @Suite struct GroupOutboxTests {
   private static let rules = {
     var rules = GroupState.Rules(isExplicit: true)
@@ -14,7 +14,7 @@ import Testing
   }()
   private let now = MonotonicTime(nanoseconds: 0)
 
-  /// A group whose records 0 to 3 were given up.
+  /// A group whose records 0 to 3 were rejected.
   private func group() -> GroupState {
     var group = GroupState(Self.rules, from: 0, limit: 10)
     let member = group.join()
@@ -32,7 +32,7 @@ import Testing
     var group = group()
     #expect(group.nextDeadLetter()?.offset == 0)
     group.numberDeadLetter(0)
-    // Without a number a member may still be done with it.
+    // Before it has a sequence, a member may still acknowledge a dead letter.
     settle(.done, 0, &group)
     settle(.done, 1, &group)
     #expect(group.nextDeadLetter()?.offset == 0)
@@ -40,7 +40,7 @@ import Testing
     group.deadLetterDone(0, isKept: true)
     #expect(group.outbox == GroupOutbox(next: 1))
     #expect(group.nextDeadLetter()?.offset == 2)
-    // What can't be read any more isn't sent, and leaves its number to the next.
+    // A record that was dropped isn't sent, and leaves its sequence to the next one.
     group.numberDeadLetter(2)
     group.deadLetterDone(2, isKept: false)
     #expect(group.outbox == GroupOutbox(next: 1))
@@ -83,10 +83,10 @@ import Testing
       state.outbox = outbox
       let stored = StoredGroup(epoch: 1, seed: 2, settings: JoinGroup.Settings(), state: state)
       let bytes = stored.encoded()
-      // A group without numbers is stored as by versions that know none.
+      // A group without sequences has the stored form of versions that don't support them.
       #expect(bytes.first == (outbox == GroupOutbox() ? 1 : 2))
       #expect(try StoredGroup(decoding: bytes) == stored)
-      // Tools that don't open the store find where the group stands.
+      // Tools that don't open the store can read the group's position.
       let position = try StoredPosition(StoredState(.group, key: StoredValue.key("g"), value: bytes))
       #expect(position?.nextOffset == 4 && position?.epoch == 1)
       for length in 0..<bytes.count {

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A group that goes on in another process does what it would have done had all its members left.
+/// A group restored in another process behaves as if all its members had left.
 @Suite struct GroupSnapshotTests {
   private static let kinds: [(String, GroupState.Rules)] = [
     ("explicit", GroupState.Rules(isExplicit: true)),
@@ -28,7 +28,7 @@ import Testing
     ),
   ]
 
-  /// A group, and what plays with it.
+  /// A group, and the random events applied to it.
   private struct Play {
     var state: GroupState
     var now: UInt64 = 0
@@ -38,7 +38,7 @@ import Testing
     var members: [Int] = []
     var given: [GroupState.Assignment] = []
 
-    /// One event, the same for the same random numbers and the same state. What was given out by it.
+    /// Applies one event, determined by the random numbers and the state. Returns the resulting assignments.
     mutating func step(_ random: inout TestSupport.SeededRandom, loses: Bool) -> [GroupState.Assignment] {
       now += UInt64.random(in: 0...8, using: &random)
       let time = MonotonicTime(nanoseconds: now)
@@ -78,7 +78,7 @@ import Testing
       members = []
     }
 
-    /// All that is on its way to the dead letters, which goes there.
+    /// Moves all dead letters to their topic. Returns their descriptions.
     mutating func buryAll() -> [String] {
       var dead: [String] = []
       while let record = state.nextDeadLetter() {
@@ -98,7 +98,7 @@ import Testing
       let keys = (0..<600).map { _ in
         Bool.random(using: &random) ? UInt64.random(in: 0...3, using: &random) : nil
       }
-      // What is lost behind a record that isn't done with counts towards the limit only in the original.
+      // Records lost after an incomplete record count towards the limit only in the original.
       let limit = loses ? 10_000 : Int.random(in: 1...24, using: &random)
       var original = Play(state: GroupState(rules, from: 0, limit: limit), keys: keys)
       for _ in 0..<Int.random(in: 0...150, using: &random) { _ = original.step(&random, loses: loses) }
@@ -132,7 +132,7 @@ import Testing
     group.setRoom(2, of: a)
     group.setRoom(2, of: b)
     group.distribute(before: 10, now: MonotonicTime(nanoseconds: 0))
-    // 3 and 5 are with one, 4 and 6 with the other, which has been sent both.
+    // 3 and 5 are with one member, 4 and 6 with the other, which has been sent both.
     group.sent(2, by: b, next: nil)
     #expect(group.snapshot == .init(frontier: 3))
     group.sent(2, by: a, next: nil)

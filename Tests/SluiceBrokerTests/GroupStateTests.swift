@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Single decisions of a group. ``GroupModelTests`` plays them all together.
+/// Single decisions of a group. ``GroupModelTests`` combines them at random.
 struct GroupStateTests {
   private typealias Assignment = GroupState.Assignment
 
@@ -15,7 +15,7 @@ struct GroupStateTests {
     GroupState(rules, from: 0, limit: limit)
   }
 
-  /// Gives out up to `head`, records with these keys.
+  /// Distributes records with these keys up to `head`.
   private func distribute(
     _ group: inout GroupState, to head: UInt64, keys: [UInt64: UInt64] = [:]
   ) -> [GroupState.Assignment] {
@@ -67,7 +67,7 @@ struct GroupStateTests {
     let member = group.join()
     group.setRoom(1, of: member)
     let given = distribute(&group, to: 1)
-    // It leaves before it was sent anything.
+    // It leaves before anything was sent to it.
     group.leave(member, unsent: given)
     let other = group.join()
     group.settle(Settle(.done, delivery: 0, firstOffset: 0, count: 1), now: start)
@@ -78,14 +78,14 @@ struct GroupStateTests {
   @Test func whatTheTopicHasDroppedIsDoneWithUnlessSomebodyHasIt() {
     var group = group(.init(isExplicit: true, isOrdered: true, looksAtRecords: true))
     let (a, b) = (group.join(), group.join())
-    // 0 and 1 with a key, of which 1 waits; 2 comes back; 3 stays out; 4 waits behind it.
+    // 0 and 1 have the same key, so 1 waits; 2 returns; 3 stays assigned; 4 waits after it.
     group.setRoom(1, of: a)
     _ = distribute(&group, to: 1, keys: [0: 7])
     group.setRoom(2, of: b)
     _ = distribute(&group, to: 5, keys: [1: 7, 3: 8, 4: 8])
     group.settle(Settle(.again, delivery: 1, firstOffset: 2, count: 1), now: start)
     #expect(group.frontier == 4)
-    // 1 and 2 are lost, and 4 and 5, which the group hasn't read.
+    // 1 and 2 are lost, and also 4 and 5, which the group hasn't read.
     #expect(group.lost(before: 6) == 4)
     group._checkInvariants()
     #expect(group.outstanding == 2)
@@ -104,7 +104,7 @@ struct GroupStateTests {
     group.setRoom(1, of: a)
     _ = distribute(&group, to: 1, keys: [0: 7])
     group.setRoom(1, of: b)
-    // 1 and 2 wait behind 0; 3 has no key.
+    // 1 and 2 wait for 0; 3 has no key.
     _ = distribute(&group, to: 4, keys: [1: 7, 2: 7])
     #expect(group.lost(before: 2) == 1)
     group.settle(Settle(.again, delivery: 1, firstOffset: 0, count: 1), now: start)

@@ -8,13 +8,13 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceTopics
 
-/// A copy of the store was put in its place, and clients know more than it has.
+/// The store was replaced by a copy, and clients know more records than it contains.
 @Suite struct HistoryTests {
   private let setting: DurableSetting
-  /// Of the topic when it had five records, and seven more.
+  /// The topic's epoch when it had five records, and seven more.
   private let epoch: UInt64
 
-  /// The topic has twelve records, then a copy with five is put back.
+  /// Publishes twelve records, then restores a copy with five.
   init() throws {
     setting = try DurableSetting()
     var client = try setting.client()
@@ -38,7 +38,7 @@ import Testing
       .decode(F.self)
   }
 
-  /// Goes on in the topic at an offset, as a client that knows all records of the epoch before that.
+  /// Resumes the topic at an offset, as a client that knows all earlier records of the epoch.
   private func resume(
     _ client: RawClient, stream: UInt32, at offset: UInt64, of epoch: UInt64, _ topic: String = "t",
     cursor: String = ""
@@ -48,7 +48,7 @@ import Testing
     return try frame(Subscribed.self, client, stream: stream)
   }
 
-  /// Opens a publication as the producer 7, which knows the records of the epoch before an offset.
+  /// Opens a publication as producer 7, which knows the records of the epoch before an offset.
   private func publish(
     _ client: RawClient, stream: UInt32 = 1, knowing offset: UInt64, from first: UInt64
   ) throws -> PublishOpened {
@@ -101,7 +101,7 @@ import Testing
     #expect(breaks().count == 1)
   }
 
-  /// The client was sent on to another epoch after the copy was made. Without another number, what is published now would have that of the copied history.
+  /// The client was moved to another epoch after the copy was made. Without a new epoch number, new records would have that of the copied history.
   @Test func aClientOfAnEpochThatTheStoreDoesNotKnowMakesTheNumberChange() throws {
     let client = try setting.client()
     let unknown = epoch ^ 1
@@ -263,6 +263,6 @@ import Testing
     let problems = finder.problems(in: await setting.broker.snapshot())
     #expect(problems.map(\.kind) == [.lostHistory])
     #expect(problems.first?.place == .topic("t"))
-    #expect(problems.first?.sentence.contains("offset 5 to 11") == true)
+    #expect(problems.first?.sentence.contains("offsets 5 to 11") == true)
   }
 }

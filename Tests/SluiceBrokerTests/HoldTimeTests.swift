@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Since when, and for which share of the last minutes, something has limited producers: with a scripted clock.
+/// Since when, and for which share of the last minutes, producers were blocked; with a scripted clock.
 @Suite struct HoldTimeTests {
   private func at(_ seconds: Double) -> MonotonicTime {
     MonotonicTime(nanoseconds: UInt64((seconds * 1e9).rounded()))
@@ -20,7 +20,7 @@ import Testing
 
   @Test func anEpisodeGoesOnOverShortPauses() {
     var time = HoldTime()
-    // Stopped for 9 of each 10 seconds' tenths: the subscriber asks for a little now and then.
+    // Blocked for 0.9 of each second: the subscriber requests a little at a time.
     for tenth in stride(from: 100.0, to: 400.0, by: 1.0) { time.add(from: at(tenth), to: at(tenth + 0.9)) }
     #expect(time.milliseconds(at: at(399.95)) == 299_950)
     // The last pause may become a long one.
@@ -49,23 +49,23 @@ import Testing
 
   @Test func sharesAreOfTheLastMinuteAndOfTheLastFive() {
     var time = HoldTime()
-    // All of the first 280 seconds, half of the rest.
+    // Blocked for the first 280 seconds, and for half of the rest.
     time.add(from: at(0), to: at(280))
     #expect(time.lastMinute(at: at(280)) == 1000)
     for second in stride(from: 280.0, to: 340.0, by: 1) { time.add(from: at(second), to: at(second + 0.5)) }
-    // The bucket from 340 has just begun: the 14 before it count.
+    // The bucket from 340 has just started: the 14 before it count.
     #expect(time.lastMinute(at: at(340)) == 500)
     #expect(time.lastFiveMinutes(at: at(340)) == 899)
-    // From 344, 56 s with nothing in 4 of them.
+    // From 344: 56 s, including 4 empty ones.
     #expect(time.lastMinute(at: at(344)) == 464)
     #expect(time.lastMinute(at: at(400)) == 0)
     #expect(time.lastFiveMinutes(at: at(700)) == 0)
-    // One that had rested for long begins with clean buckets.
+    // After a long rest the buckets are cleared.
     time.add(from: at(10_000), to: at(10_001))
     #expect(time.lastFiveMinutes(at: at(10_000 + 100)) == 3)
   }
 
-  /// All periods, and the same numbers from their definition.
+  /// All periods, with the shares computed from their definition.
   private struct Model {
     var periods: [(start: UInt64, end: UInt64)] = []
 
@@ -116,7 +116,7 @@ import Testing
   }
 }
 
-/// Which holds are counted to which subscription.
+/// Which periods count towards which subscription.
 @Suite struct HoldLogTests {
   private func at(_ milliseconds: UInt64) -> MonotonicTime {
     MonotonicTime(nanoseconds: milliseconds * 1_000_000)
@@ -152,7 +152,7 @@ import Testing
     info = blank
     quick.show(in: &info, open: log.open, at: at(2000))
     #expect(info == blank)
-    // It asks for more, which tells its position before producers go on.
+    // It requests more, which updates its position before producers continue.
     slow.position = position(3, 9)
     let wasLong = log.change(to: nil, at: at(2100))
     #expect(wasLong)
@@ -161,7 +161,7 @@ import Testing
     slow.count(rest, to: at(2200))
     slow.show(in: &info, open: log.open, at: at(2500))
     #expect(info.holding == 1500 && info.limit == .demand && info.lastMinute == 400)
-    // Another limit stops producers now: not what stopped them before.
+    // Another limit blocks producers now, so the former periods don't apply.
     _ = log.change(to: HoldLog.Cause(reason: .memory), at: at(2600))
     slow.show(in: &info, open: log.open, at: at(2600))
     #expect(info.holding == 0 && info.limit == .none && info.lastMinute == 385)
@@ -183,7 +183,7 @@ import Testing
     #expect(log.shown(at: at(400_000)).isEmpty)
   }
 
-  /// Records flow from then on, and no short pause of a subscriber is the cause.
+  /// Records flow after that, and no short pause of a subscriber is the cause.
   @Test(arguments: [TopicInfo.Publication.WaitReason.notConnected, .storageFull, .storageFailed])
   func aReasonWithoutPausesIsOverWhenItEnds(reason: TopicInfo.Publication.WaitReason) {
     var log = HoldLog()

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Input that a connection has put aside is taken up before what is read later.
+/// A connection processes buffered input before later input.
 @Suite struct InputOrderTests {
   @Test func whatWasPutAsideIsNotOvertakenWhenMemoryReturns() throws {
     let setting = try SnapshotSetting()
@@ -28,14 +28,14 @@ import Testing
     let client = try #require(connection)
     let answered = stream.bytes.count
     loop.perform {
-      // More frames than one turn takes: the last ones are put aside, and memory is short when their turn comes.
+      // More frames than one turn handles: the last ones are buffered, and memory is short when their turn comes.
       stream.capacities = [0]
       for token in 0..<pings { stream.inbox += Ping(token: token).encoded(stream: 0) }
       client.streamReadable()
       #expect(!client.unread.isEmpty)
       client.waitForMemory(true)
       client.flush()
-      // The client reads nothing, and is owed more than may wait.
+      // The client reads nothing, and more replies wait than the limit allows.
       let limit = setting.broker.core.configuration.limits.answers
       while client.waitingBytes.answers <= limit { client.streams.send(Cancelled(), stream: 1) }
       client.waitForMemory(false)

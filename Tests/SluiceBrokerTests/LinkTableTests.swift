@@ -37,7 +37,7 @@ struct LinkTableTests {
     #expect(table.all.map(ObjectIdentifier.init) == all.map(ObjectIdentifier.init))
     for links in all { #expect(table[links.key] === links) }
     #expect(table[LinksProbe("d").key] == nil)
-    // A node of the same name elsewhere is another one.
+    // A node of the same name at another address is a different one.
     var moved = all[0].key
     moved.node.address = "elsewhere:7420"
     #expect(table[moved] == nil)
@@ -54,7 +54,7 @@ struct LinkTableTests {
     table.removeIdle()
     #expect(table.all.map(\.key) == [second.key])
     #expect(table[first.key] == nil && table[third.key] == nil && table[second.key] === second)
-    // The next ones of the key take the place.
+    // The next links of the key replace them.
     let next = LinksProbe("b")
     table.add(next)
     #expect(table[first.key] === next)
@@ -129,7 +129,7 @@ struct LinkTableTests {
       case 0, 1:
         let (node, user) = (Int.random(in: 0...5, using: &random), Int.random(in: 0...3, using: &random))
         let links = LinksProbe("n\(node)", as: "user \(user)")
-        // As the relay does: it adds only what it hasn't found.
+        // Like the relay, add only links that weren't found.
         let known = model.first { $0.key == links.key }
         #expect(table[links.key] === known, "seed \(seed), step \(step)")
         if known == nil {

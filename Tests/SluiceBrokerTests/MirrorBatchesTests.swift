@@ -4,12 +4,12 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Batches of another node, put into a log of this one.
+/// Batches of another node, appended to a log of this one.
 @Suite struct MirrorBatchesTests {
   private let log = TopicLog(
     retention: .everything, pool: SegmentPool(maximumPooledBytes: 0), firstOffset: 10)
 
-  /// Records of those lengths, and marks of those times.
+  /// Records of those lengths, and marks with those times.
   private enum Item {
     case record(Int)
     case mark(Int64)

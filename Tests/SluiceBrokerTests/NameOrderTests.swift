@@ -22,7 +22,7 @@ struct NameOrderTests {
     for (value, name) in ["b", "a.b", "é", "a", "Z", "e\u{301}", "zz"].enumerated() {
       order.insert(name, value)
     }
-    // Z a a.b b e◌́ zz é: canonically equivalent names are apart.
+    // Z a a.b b e◌́ zz é: canonically equivalent names are distinct.
     #expect(page(order, after: "") == [4, 3, 1, 0, 5, 6, 2])
     #expect(page(order, after: "a") == [1, 0, 5, 6, 2])
     #expect(page(order, after: "a.a", limit: 2) == [1, 0])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// What a node is lent of a client's demand that is at another one, and what it tells that node.
+/// The demand of another node's client that is lent to this node, and this node's reports.
 @Suite struct NodeLoanTests {
   private let loan = NodeLoan(shards: ServedShards())
   private var credit = Credit()
@@ -16,7 +16,7 @@ import Testing
   @Test mutating func whatWaitsIsOfferedOnceUntilMoreIsLent() {
     #expect(loan.exhausted() == Offer(returned: 0, waits: true, isPaced: false))
     #expect(loan.exhausted() == nil)
-    // Nothing new: the same grant again, as behind a resumed connection.
+    // No change: the same grant is repeated, as after a resumed connection.
     lend(0)
     #expect(loan.exhausted() == nil)
     lend(5)
@@ -37,7 +37,7 @@ import Testing
     #expect(offer == Offer(returned: 6, waits: true, isPaced: false))
     // The other node knows that records wait.
     #expect(loan.exhausted() == nil)
-    // What was given back is part of what is lent later.
+    // Returned demand is part of later loans.
     lend(12)
     #expect(credit.available == 2)
     offer = loan.giveBack(&credit, waits: false)

@@ -6,13 +6,13 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The end of a broker on real sockets and threads.
+/// The shutdown of a broker on real sockets and threads.
 @Suite struct OrderlyStopTests {
   @Test func whatWasWrittenReachesASlowReaderThatStillTalks() throws {
     let group = try LoopGroup.threads(count: 2)
     defer { group.stopThreads() }
     for case let loop? in group.loops.map(\.epoll) {
-      // The reader is slow, and what the machine does to it must not make it seem dead.
+      // The reader is slow; delays caused by the machine must not make it time out.
       loop.execute { loop.peerPatience = .seconds(600) }
     }
     var configuration = BrokerConfiguration()
@@ -40,7 +40,7 @@ import Testing
     try producer.receive(until: "GOAWAY") { producer.goAway != nil }
     producer.close()
 
-    // All of it may be with the system by now, and the connection closed. What the client sends then must not destroy it.
+    // The system may have all the bytes by now, and the connection may be closed. Frames that the client sends then must not destroy them.
     for round in UInt64(0)..<20 {
       pause(0.02)
       try slow.enqueue(raw: Ping(token: round).encoded(stream: 0))
@@ -48,7 +48,7 @@ import Testing
     #expect(!isStopped.isRaised)
     try slow.receiveRecords(16, stream: 1)
     try slow.receive(until: "GOAWAY") { slow.goAway != nil }
-    // And answers to what it said in time, to the end.
+    // The broker also answers frames sent in time, to the end.
     while let frame = try slow.receiveIfAny(within: Deadline.patience) { #expect(frame.type == .pong) }
     try slow.expectClosed()
     slow.close()

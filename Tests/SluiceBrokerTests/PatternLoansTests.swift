@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// How one demand is lent to several nodes.
+/// Lending one demand to several nodes.
 @Suite struct PatternLoansTests {
   private var loans = PatternLoans()
   private var credit = Credit()
@@ -42,7 +42,7 @@ import Testing
     try offer(2)
     expectLoans([lend(2, 10, paced: 10)])
     #expect(loans.reserved == 10)
-    // What is told once isn't told again.
+    // The same loan isn't repeated.
     expectLoans([])
   }
 
@@ -60,7 +60,7 @@ import Testing
     try offer(2)
     try offer(1)
     _ = credit.raise(to: 1)
-    // It is for the subscriber's own node.
+    // The rest is for the subscriber's own node.
     expectLoans([])
     #expect(loans.reserved == 0)
     spend(1)
@@ -82,7 +82,7 @@ import Testing
     try offer(2)
     expectLoans([lend(1, 10, paced: 10, recalls: true)])
     expectLoans([])
-    // Two more records were on their way.
+    // Two more records were in transit.
     try loans.received(2, bytes: 20, from: 1, isWanted: true)
     try offer(1, returned: 5, waits: false)
     #expect(loans.reserved == 2)
@@ -124,7 +124,7 @@ import Testing
     let first = DemandWindow.first
     expectLoans([lend(1, first, paced: .max), lend(2, first, paced: .max)])
     try loans.received(first, bytes: 1600, from: 1, isWanted: true)
-    // Not before they are written.
+    // Only after they are written.
     expectLoans([lend(1, 2 * first, paced: .max)])
     loans.written(first, from: 1)
     expectLoans([lend(1, 3 * first, paced: .max)])
@@ -152,7 +152,7 @@ import Testing
     #expect(throws: WireError.self) { try loans.received(1, bytes: 1, from: 7, isWanted: true) }
   }
 
-  /// Nodes that use, keep and give back what they are lent as they like.
+  /// Nodes that use, keep and return loans at random.
   @Test(arguments: UInt64(1)...200)
   mutating func neverMoreThanWasAskedForAndNoneIsForgotten(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
@@ -175,7 +175,7 @@ import Testing
         if action.frame.grantedThrough > nodes[part].lent { nodes[part].hasOffered = false }
         nodes[part].lent = action.frame.grantedThrough
         guard action.frame.recalls else { continue }
-        // It sends what waits first.
+        // It first sends the waiting records.
         let count = min(nodes[part].backlog, nodes[part].lent - nodes[part].used)
         try loans.received(count, bytes: Int(count) * 10, from: part, isWanted: true)
         nodes[part].used += count
@@ -231,7 +231,7 @@ import Testing
       #expect(loans.reserved == total())
       #expect(total() + delivered <= asked)
     }
-    // As many come as were asked for, and are there.
+    // As many records arrive as were requested and are available.
     let there = nodes.reduce(ownBacklog) { $0 + $1.backlog + $1.unwritten }
     for _ in 0..<200 {
       for part in 1...3 {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// A topic that a subscription to a pattern has joined, without a broker.
+/// A topic joined by a subscription to a pattern, without a broker.
 private final class JoinedProbe: JoinedTopic {
   let name: String
   let number: UInt32
@@ -41,13 +41,13 @@ private struct Joining {
     members.turns.append(probe)
   }
 
-  /// Its topic's producers are paced. Returns whether that is new.
+  /// Adds a member whose topic's producers are paced. Returns whether that is new.
   func pace(_ probe: JoinedProbe) -> Bool { members.paced.add(probe) }
 
-  /// Returns whether a turn of telling is to be made.
+  /// Returns whether a turn of grant updates is needed.
   func beginTelling() -> Bool { members.paced.beginTelling() }
 
-  /// Returns whether another turn of telling is to be made.
+  /// Returns whether another turn of grant updates is needed.
   func goesOnTelling() -> Bool { members.paced.goesOnTelling() }
 
   func leave(_ probe: JoinedProbe) -> JoinedProbe? {
@@ -55,7 +55,7 @@ private struct Joining {
     return members.release(probe)
   }
 
-  /// The names of those that get turns until none does.
+  /// The names of the members that get turns, until none does.
   func turns(available: UInt64 = 9, written: UInt64? = nil) -> [String] {
     var names: [String] = []
     while true {
@@ -69,7 +69,7 @@ private struct Joining {
     }
   }
 
-  /// Tells so many paced members of the grant.
+  /// Passes the grant to up to `count` paced members. Returns their names.
   func tell(_ count: Int) -> [String] {
     var names: [String] = []
     while names.count < count, members.paced.hasMoreToTell { names.append(members.paced.nextToTell().name) }
@@ -195,7 +195,7 @@ struct PatternMembersTests {
     #expect(joining.beginTelling())
     #expect(joining.tell(2) == ["a", "b"])
     #expect(joining.goesOnTelling())
-    // A turn is on its way already.
+    // A turn is scheduled already.
     #expect(!joining.beginTelling())
     #expect(joining.tell(9) == ["a", "b", "c"])
     #expect(!joining.goesOnTelling())
@@ -252,7 +252,7 @@ struct PatternMembersTests {
       }
     }
     for index in 0..<990 { _ = joining.leave(joining.members["\(index)"]!) }
-    // Those that are there, and some in each list.
+    // The present members, and some in each list.
     #expect(watches.count { $0.probe != nil } < 10 + 2 * 10 + 64 + 65 + 10)
     #expect(joining.turns().count == 10)
     #expect(joining.members.takeAll().count == 10)
@@ -260,16 +260,16 @@ struct PatternMembersTests {
   }
 }
 
-/// Random calls, and what must hold whatever their order.
+/// Random calls, and the invariants in any order.
 @Suite("a pattern's members under any sequence of calls")
 struct PatternMembersModelTests {
-  /// What must be so, kept as plain lists.
+  /// The expected state, as plain lists.
   private struct Model {
     var there: [JoinedProbe] = []
-    /// Woken, and without a turn since.
+    /// Woken members without a turn since.
     var woken: Set<UInt32> = []
     var paced: Set<UInt32> = []
-    /// Paced members that don't know of the last grant.
+    /// Paced members that haven't received the last grant.
     var untold: Set<UInt32> = []
     var written: UInt64 = 0
   }
@@ -313,7 +313,7 @@ struct PatternMembersModelTests {
     let name = "\(random.next() % 40)"
     let former = joining.members[name]
     if let former {
-      // As when a topic starts over.
+      // As when a topic restarts.
       told(joining.members.release(former))
       forget(former)
     }
@@ -347,7 +347,7 @@ struct PatternMembersModelTests {
     #expect(!probe.hasLeft && probe.begins <= model.written && share <= available)
     #expect(model.woken.contains(probe.number))
     if available == 0 || random.next() % 3 == 0 {
-      // It has records, and there was no demand, or not enough.
+      // It has records, but there was not enough demand.
       joining.members.turns.demandExhausted(probe)
     } else {
       probe.place = .none

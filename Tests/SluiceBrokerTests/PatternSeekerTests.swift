@@ -5,9 +5,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Finding names by a pattern in an order, against looking at all of them.
+/// Searching sorted names by a pattern, compared with checking all of them.
 struct PatternSeekerTests {
-  /// What a search through sorted names finds, and how many of these it looks at.
+  /// The names found in sorted names, and how many of these were checked.
   private func search(_ names: [String], _ text: String) throws -> (found: [String], looks: Int) {
     var seeker = PatternSeeker(try TopicPattern(text))
     var (found, looks, place) = ([String](), 0, 0)
@@ -34,7 +34,7 @@ struct PatternSeekerTests {
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func theSameNamesAreFoundAsByLookingAtAll(seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
-    // Characters before and behind the dot, and beyond ASCII.
+    // Characters that sort before and after the dot, and beyond ASCII.
     let tokens = ["a", "a-b", "a/", "ab", "b", "!", "K", "é", "_inbox", "_inboxes", "0"]
     func name(_ tokens: [String]) -> String {
       (0..<Int.random(in: 1...4, using: &random)).map { _ in tokens.randomElement(using: &random)! }

@@ -24,7 +24,7 @@ import Testing
   }
 
   @Test func severalCommitsAreUnderWayAndEachTakesWhatCameSince() throws {
-    // A record takes 24 bytes with the mark of its time: more than half of what the store wants, so none waits for another.
+    // A record uses 24 bytes with the mark of its time: more than half of the store's commit size, so none waits for another.
     let setting = PipelineSetting(seed: 1, depth: 4, commitBytes: 32, topics: 1)
     for _ in 0..<6 {
       setting.append(to: setting.topics[0])
@@ -36,7 +36,7 @@ import Testing
     try setting.store.settleFirst()
     setting.world.run(for: .milliseconds(1))
     #expect(setting.topics[0].committed == 1)
-    // What waited is one commit.
+    // The records that waited form one commit.
     #expect(setting.store.underWay.last?.changes[0].batches.map(\.firstOffset) == [4])
   }
 
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test func aBacklogGoesInCommitsOfTheSizeThatTheStoreWants() throws {
-    // A record takes 8 bytes, and 16 more with the mark of its time, ahead of the first of a commit.
+    // A record uses 8 bytes, and the first record of a commit 16 more for the mark of its time.
     let setting = PipelineSetting(seed: 1, depth: 3, commitBytes: 48, topics: 1)
     for _ in 0..<12 { setting.append(to: setting.topics[0]) }
     setting.world.run(for: .milliseconds(1))
@@ -75,7 +75,7 @@ import Testing
     }
     func begun() -> [[UInt64]] { setting.store.underWay.map { $0.changes[0].batches.map(\.firstOffset) } }
     append(5)
-    // A full one, and one record, which waits until a commit is settled or there is another full one.
+    // A full commit, and one record, which waits until a commit settles or another is full.
     #expect(begun() == [[0]])
     append(1)
     #expect(begun() == [[0]])
@@ -104,7 +104,7 @@ import Testing
     #expect(setting.topics[0].completed == 1)
     #expect(setting.service.backlog == 0)
     #expect(setting.service.refusal?.code == .topicMoved)
-    // The store's own check: no commit is begun after the fence.
+    // The store itself checks that no commit starts after the fence.
     setting.append(to: setting.topics[1])
     setting.world.run(for: .seconds(10))
   }
@@ -115,7 +115,7 @@ import Testing
     setting.world.run(for: .milliseconds(1))
     setting.store.delay(StoreError(.unavailable, "the engine has no leader"))
     setting.world.run(for: .milliseconds(1))
-    #expect(setting.service.refusal?.message.contains("can't be reached") == true)
+    #expect(setting.service.refusal?.message.contains("can't reach its storage") == true)
     setting.store.delay(nil)
     setting.world.run(for: .milliseconds(1))
     #expect(setting.service.refusal == nil)
@@ -130,7 +130,7 @@ import Testing
     do {
       let setting = PipelineSetting(seed: 1, topics: 1)
       (service, topic) = (setting.service, setting.topics[0])
-      // As the broker does: what follows the end needs the service.
+      // As the broker does: its completion needs the service.
       setting.service.close { [service = setting.service] in _ = service.refusal }
       setting.world.run(for: .seconds(20))
     }
@@ -188,7 +188,7 @@ struct PipelineSetting {
     world.run(for: .milliseconds(Int64([0, 1, 1, 150].randomElement(using: &random)!)))
   }
 
-  /// Settles everything.
+  /// Settles all commits.
   func finish() throws {
     store.room = .max
     for _ in 0..<200 {
@@ -202,7 +202,7 @@ struct PipelineSetting {
   func stored(_ topic: PipelinedTopic) throws -> [Int] {
     var found: [Int] = []
     try store.memory.batches(of: topic.storage!.id, from: 0) { _, bytes in
-      // Behind the header: a time mark and a record of four bytes, several times.
+      // After the header: a time mark and a record of four bytes, repeated.
       let block = Array(bytes.dropFirst(BatchHeader.size))
       found += PipelinedTopic.numbers(in: block)
       return true
@@ -212,7 +212,7 @@ struct PipelineSetting {
 }
 
 /// A topic that appends numbers.
-// @unchecked: a simulation is used by one thread at a time.
+// @unchecked: a simulation runs on one thread at a time.
 final class PipelinedTopic: DurableTopic, @unchecked Sendable {
   let name: String
   let storage: StoreTopicState?
@@ -220,7 +220,7 @@ final class PipelinedTopic: DurableTopic, @unchecked Sendable {
   private(set) var appended = 0
   /// Records that were reported as stored.
   private(set) var committed = 0
-  /// Completions that were asked for, and called.
+  /// The numbers of completions requested and called.
   private(set) var asked = 0
   private(set) var completed = 0
   private(set) var isRejected = false

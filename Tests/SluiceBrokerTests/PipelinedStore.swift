@@ -2,19 +2,19 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// A store far away in the hands of a test: commits are under way until the test settles them.
-// @unchecked: a simulation is used by one thread at a time.
+/// A remote store that a test controls: commits are in progress until the test settles them.
+// @unchecked: a simulation runs on one thread at a time.
 final class PipelinedStore: ShardStore, @unchecked Sendable {
   let memory = MemoryStore()
   let depth: Int
   let commitBytes: Int
   private var events: (ShardStoreEvent) -> Void = { _ in }
   private(set) var underWay: [(number: UInt64, changes: [TopicChange])] = []
-  /// The most that were under way at a time.
+  /// The most commits in progress at a time.
   private(set) var deepest = 0
-  /// Bytes of records of one commit for which there is room.
+  /// The most bytes of records that a commit may have.
   var room = Int.max
-  /// Whose records are refused for what they are.
+  /// The topic whose records are rejected as invalid.
   var rejected: TopicID?
   var isFenced = false
 
@@ -39,7 +39,7 @@ final class PipelinedStore: ShardStore, @unchecked Sendable {
     return .underWay
   }
 
-  /// Settles the first commit under way; when it fails, all of them.
+  /// Settles the first commit in progress. If it fails, settles all of them.
   func settleFirst() throws {
     guard let first = underWay.first else { return }
     let bytes = first.changes.reduce(0) { $0 + $1.batches.reduce(0) { $0 + $1.bytes } }
@@ -54,10 +54,10 @@ final class PipelinedStore: ShardStore, @unchecked Sendable {
     events(.settled(first.number, nil))
   }
 
-  /// The store can't say what becomes of what is under way; nil when it can again.
+  /// Reports that the outcome of commits in progress is unknown; nil to report that the store works again.
   func delay(_ error: StoreError?) { events(error.map { .delayed($0) } ?? .resumed) }
 
-  /// Another owner has it.
+  /// Another owner takes over the shard.
   func fence() {
     isFenced = true
     events(.fenced(StoreError(.fenced, "another owner")))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("positions in several frames")
 struct PositionBatchesTests {
-  /// A position takes the bytes of its name and 24 more.
+  /// A position uses the bytes of its name and 24 more.
   @Test(
     "groups are as long as they may be, in order, and none is empty",
     arguments: [

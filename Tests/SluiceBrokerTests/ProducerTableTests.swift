@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a topic remembers of its producers, and for how long.
+/// A topic's table of producers, and how long it keeps them.
 struct ProducerTableTests {
   private final class Losses: Sendable {
     private let connections = Mutex<[UInt64]>([])
@@ -59,7 +59,7 @@ struct ProducerTableTests {
     append(3, first.ticket, &table)
     table.close(first.ticket, now: time(1))
     #expect(try open(&table, 7, from: 2, at: 2).next == 8)
-    // It knows of acknowledgements that the table doesn't know of.
+    // The producer has acknowledgements that the table doesn't know.
     #expect(try open(&table, 7, from: 10, at: 2).next == 10)
     #expect(try open(&table, 7, from: 9, at: 2).next == 10)
   }
@@ -71,20 +71,20 @@ struct ProducerTableTests {
     #expect(losses.told == [4])
     append(1, first.ticket, &table, isTaken: false)
     append(1, second.ticket, &table)
-    // What the first still does changes nothing.
+    // Later calls with the first ticket have no effect.
     table.close(first.ticket, now: time(0))
     guard case .fenced = table.open(7, from: 0, losses.holder(4), now: time(0)) else {
       Issue.record("an earlier connection takes a producer away")
       return
     }
     #expect(table.isCurrent(second.ticket))
-    // On the same connection, the later stream.
+    // On the same connection, the later stream wins.
     #expect(try open(&table, 7, on: 5).next == 1)
     #expect(losses.told == [4, 5])
     #expect(!table.isCurrent(second.ticket))
   }
 
-  /// A connection to another node may be younger than the client's own to this one, which the client has gone over to.
+  /// A connection between nodes may be newer than the client's own connection to this node, to which the client has moved.
   @Test func betweenNodesTheLastOpeningHasIt() throws {
     var table = ProducerTable(limits: .init())
     let relayed = ProducerTable.Holder(connection: nil) { _ in }
@@ -133,7 +133,7 @@ struct ProducerTableTests {
       return
     }
     for index in [1, 0, 2] { table.close(tickets[index], now: time(1)) }
-    // Back, and gone again: it left last now.
+    // It returns and leaves again, so that it was the last to leave.
     table.close(try open(&table, 2).ticket, now: time(2))
     #expect(try open(&table, 4).next == 0)
     #expect(try open(&table, 5).next == 0)
@@ -159,10 +159,10 @@ struct ProducerTableTests {
     let ticket = try open(&table, 7, at: 11).ticket
     append(2, ticket, &table)
     #expect(table.next(of: 7) == 7)
-    // It is known already.
+    // The producer is in the table already.
     table.restore(7, next: 100, now: time(11))
     #expect(table.next(of: 7) == 7)
-    // The other one's memory began when it was restored.
+    // The other producer's time started when it was restored.
     _ = try open(&table, 1, at: 69)
     #expect(table.next(of: 8) == 6)
     _ = try open(&table, 2, at: 70)
@@ -177,7 +177,7 @@ struct ProducerTableTests {
     #expect(table.takeForgotten() == [1])
     let two = try open(&table, 1).ticket
     let three = try open(&table, 2).ticket
-    // 3 and 2 had to go, and 2 is there again.
+    // 3 and 2 were removed, and 2 has returned.
     #expect(table.takeForgotten() == [3])
     table.restore(4, next: 9, now: time(0))
     #expect(table.next(of: 4) == nil)

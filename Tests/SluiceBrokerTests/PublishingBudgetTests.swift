@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// How what may be granted is shared among producers.
+/// Sharing of the available grant among producers.
 struct PublishingBudgetTests {
   typealias Allowance = PublishingBudget.Allowance
 
@@ -61,8 +61,8 @@ struct PublishingBudgetTests {
         == Allowance())
   }
 
-  /// Producers that attach, detach, publish and rest at random: together they never hold more than the limit and one record each, and a
-  /// producer without grants gets some while there is a limit to share.
+  /// Producers attach, detach, publish and rest at random. Together they never have more than the limit plus one record each, and a producer without
+  /// a grant gets one while there is a limit to share.
   @Test(arguments: 0..<50)
   func sharesAreBoundedAndNobodyStarves(seed: UInt64) {
     var random = SeededRandom(seed: seed)
@@ -77,7 +77,7 @@ struct PublishingBudgetTests {
       case 1 where !held.isEmpty:
         budget.close(returning: held.remove(at: .random(in: held.indices, using: &random)))
       case 2 where !held.isEmpty:
-        // Publishes, and what is published takes up room until a reader has taken it.
+        // Publish; the published records use room until a reader has read them.
         let index = Int.random(in: held.indices, using: &random)
         let used = Allowance(records: min(held[index].records, 3), bytes: min(held[index].bytes, 3))
         held[index].subtract(used)

@@ -10,7 +10,8 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Random histories of one epoch with several readers, compared step by step with an array of all records. The argument is the seed: it says everything.
+/// Random histories of one epoch with several readers, compared step by step with an array of all records. The argument is the seed, which determines
+/// everything.
 struct RecordSourceTests {
   @Test(arguments: 0..<60 as Range<UInt64>)
   func recordsInMemoryAreReadOrMissedInOrder(seed: UInt64) throws {
@@ -43,7 +44,7 @@ struct RecordSourceTests {
 
   @Test func aSegmentThatLogAndStorageBeginAtTheSameOffsetIsntConfused() throws {
     let history = SourceHistory(.durable, seed: 1, segmentBytes: 8192)
-    // In the log a batch has a mark only where the time changes; in storage each batch has one.
+    // In the log a batch has a mark only if the time changes; in storage each batch has one.
     for _ in 0..<3 { try history.append(["a0", "a1"], at: 5) }
     var source = RecordSource(history.epoch, at: LogCursor(unplacedAt: 0))
     let hint = SegmentHint()
@@ -95,7 +96,7 @@ private final class LoadResult: Sendable {
   let records = Mutex<StoredRecords?>(nil)
 }
 
-/// An epoch in which things happen by chance, and what is known of it.
+/// An epoch with random events, and its expected records.
 private final class SourceHistory {
   enum Kind: CaseIterable { case memory, compact, durable }
 
@@ -115,10 +116,10 @@ private final class SourceHistory {
 
   private struct Reader {
     var source: RecordSource
-    /// Of the last mark that was told.
+    /// The time of the last mark that the reader got.
     var time: Int64?
     var deletionsFrom: UInt64
-    /// Loaded, and not handed over.
+    /// Loaded records that weren't delivered yet.
     var loaded: [(request: StoreRequest, records: StoredRecords)] = []
   }
 
@@ -126,7 +127,7 @@ private final class SourceHistory {
   private static let id = TopicID(rawValue: 1)
 
   private let kind: Kind
-  /// The bytes that each step asks for; nil for any.
+  /// The portion of each step in bytes; nil for random ones.
   var portion: Int?
   private var random: TestSupport.SeededRandom
   private let world: SimulatedWorld
@@ -142,7 +143,7 @@ private final class SourceHistory {
   private let hint = SegmentHint()
   private let matcher = RecordMatcher(RecordFilter([.init(.key, .hasPrefix(Array("a".utf8)))]))
 
-  /// - Parameter segmentBytes: nil for any.
+  /// - Parameter segmentBytes: nil for a random size.
   init(_ kind: Kind, seed: UInt64, segmentBytes: Int? = nil) {
     self.kind = kind
     random = TestSupport.SeededRandom(seed: seed)
@@ -193,12 +194,12 @@ private final class SourceHistory {
     }
   }
 
-  /// Every reader comes to the head, and all memory comes back.
+  /// Reads to the head with every reader, and checks that all memory is released.
   func finish() throws {
     for index in readers.indices {
       for round in 0... {
         if readers[index].source.nextOffset == head { break }
-        // Each step advances, reports a gap or a load, and filters pass records one by one in the worst case.
+        // Each step advances, or reports a gap or a load; in the worst case filters pass records one by one.
         try #require(round < 4 * records.count + 16, "a reader doesn't come to the head")
         try read(index, demand: .max)
         handOver(to: &readers[index])
@@ -214,7 +215,7 @@ private final class SourceHistory {
 
   // MARK: What happens to the epoch
 
-  /// Appends a record for each of these keys.
+  /// Appends one record for each of these keys.
   func append(_ keys: [String?], at time: Int64) throws {
     var batch = BatchBuilder()
     for key in keys {
@@ -342,7 +343,7 @@ private final class SourceHistory {
       #expect(kind == .durable && next == before && before < epoch.log.oldestOffset)
       guard let request else { break }
       #expect(request.offset == before)
-      // Storage fails now and then, and some results come late.
+      // Storage fails at times, and some results arrive late.
       if Int.random(in: 0..<4, using: &random) == 0 {
         reader.source.take(StoredRecords(segment: nil, next: before, isFailure: true), for: request)
         #expect(reader.source.awaits(request))
@@ -359,7 +360,7 @@ private final class SourceHistory {
     reader.loaded = []
   }
 
-  /// Carries out a request.
+  /// Runs a request. Returns its records.
   func load(_ request: StoreRequest) throws -> StoredRecords {
     let result = LoadResult()
     request.load(of: Self.topic, on: loop) { records in result.records.withLock { $0 = records } }
@@ -374,7 +375,7 @@ private final class SourceHistory {
     let read = try decode(slice.bytes, &reader.time, ends: &ends)
     let first = Int(slice.firstOffset)
     #expect(read == Array(records[first..<first + slice.count]))
-    // A filter that finds no demand goes back.
+    // A filter that finds no demand steps back.
     guard Bool.random(using: &random) else { return }
     let back = Int.random(in: 0..<slice.count, using: &random)
     let stay = slice.count - back - 1
@@ -405,7 +406,7 @@ private final class SourceHistory {
     #expect(next > before && next <= expected.first ?? .max)
   }
 
-  /// The offsets of the newest records and deletions that a reader is to get, as far as none was dropped.
+  /// The offsets of the newest records and deletions that a reader should get, if none was dropped.
   private func newest(from offset: UInt64, before end: UInt64, _ reader: Reader) -> [UInt64] {
     guard offset < end else { return [] }
     let last = Dictionary(records.enumerated().map { ($1.key, $0) }) { $1 }
@@ -422,7 +423,7 @@ private final class SourceHistory {
     return try decode(items, &time, ends: &ends)
   }
 
-  /// - Parameter ends: where each record ends.
+  /// - Parameter ends: the end of each record.
   private func decode(
     _ items: UnsafeRawBufferPointer, _ time: inout Int64?, ends: inout [(position: Int, time: Int64)]
   ) throws -> [Record] {

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What the store refuses for what it is concerns the topic that it is of, and no other.
+/// A change that the store rejects as invalid affects only its topic.
 @Suite struct RejectedChangeTests {
   private func publish(_ topic: String, _ client: RawClient, stream: UInt32) throws {
     try client.openPublication(topic, stream: stream, acknowledgement: .durable)
@@ -34,7 +34,7 @@ import Testing
     for topic in ["a", "b"] { try client.create(topic, DurableSetting.durable()) }
     try publish("b", client, stream: 3)
     setting.store.hold()
-    // What no frame can ask for.
+    // A change that no frame can cause.
     let topic = try #require(setting.broker.core.registry.find("a"))
     topic.state.withLock { $0.tail?.note(cursor: "") }
     let answers = Mutex<[Fault?]>([])
@@ -69,11 +69,11 @@ import Testing
     #expect(setting.broker.metrics[.rejectedChanges] == 1)
     #expect(setting.broker.core.stores.backlog == 0)
     #expect(setting.broker.core.stores.all.first?.refusal == nil)
-    // Another publication is refused, too.
+    // Another publication is denied, too.
     try client.send(PublishOpen(topic: "a", acknowledgement: .durable), stream: 4)
     try client.expectFault(.storageFailed, stream: 4)
     try publish("c", client, stream: 5, creating: true)
-    // Deleting it makes room for another of that name.
+    // After a deletion the name can be reused.
     try client.delete("a")
     try client.create("a", DurableSetting.durable())
     try publish("a", client, stream: 6)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Which stream goes on with a topic, and where.
+/// Which stream continues a topic, and at which offset.
 @Suite struct RelayedTopicsTests {
   private var topics = RelayedTopics()
   private var lastNumber: UInt32 = 0
@@ -31,7 +31,7 @@ import Testing
     return try topics.deliver(DeliverHeader(firstOffset: offset, count: count), from: source)
   }
 
-  /// Topic t, known as 1, with records up to 5, from stream 1.
+  /// Matches topic t, with number 1, from stream 1, and delivers records up to 5.
   private mutating func begin() throws {
     #expect(topics.begin(1) { _ in true } == [])
     #expect(
@@ -62,7 +62,7 @@ import Testing
       try match(3, "t", place(1, 5), from: 2) == .announce(Matched(number: 2, topic: "t", place: place(1, 5)))
     )
     #expect(try deliver(3, 5, 1, from: 2) == 2)
-    // The former node's records are those that the subscriber has.
+    // The subscriber already has the former node's records.
     #expect(try deliver(8, 5, 1, from: 1) == nil)
     #expect(topics.count == 1)
   }
@@ -73,7 +73,7 @@ import Testing
     #expect(try match(3, "t", place(1, 0), from: 2) == .reopen)
     #expect(try match(3, "t", place(2, 0), from: 2) == .reopen)
     topics.end(2)
-    // Until the position that it was told is an old one.
+    // The position sent to this node is outdated by the time it matches.
     #expect(topics.begin(3) { _ in true }.map(\.nextOffset) == [5])
     #expect(try deliver(8, 5, 1, from: 1) == 1)
     #expect(try match(3, "t", place(1, 5), from: 3) == .reopen)
@@ -98,7 +98,7 @@ import Testing
     try begin()
     #expect(topics.begin(2) { _ in false } == [])
     #expect(topics.neglect { _ in 1 } == .init())
-    // Stream 2's node has the topic now, and has told of it before stream 1 does so once more.
+    // Stream 2's node serves the topic now, and its match arrived before stream 1's repeated one.
     _ = try match(3, "t", place(1, 5), from: 2)
     _ = try match(9, "t", place(1, 5), from: 1)
     #expect(try deliver(3, 5, 1, from: 2) == nil)
@@ -107,7 +107,7 @@ import Testing
     #expect(topics.neglect { _ in 2 } == reopened(2))
     topics.end(2)
     #expect(topics.begin(3) { _ in true }.map(\.nextOffset) == [5])
-    // It knows where the subscriber is, and has yet to go on.
+    // It has the subscriber's position, but hasn't continued yet.
     #expect(topics.neglect { _ in 3 } == .init())
     _ = try match(1, "t", place(1, 5), from: 3)
     #expect(try deliver(1, 5, 1, from: 3) != nil)
@@ -120,7 +120,7 @@ import Testing
     #expect(topics.neglect { _ in 2 } == Self.lookAgain)
     _ = try match(3, "t", place(1, 5), from: 2)
     #expect(topics.neglect { _ in 2 } == .init())
-    // With a topic that no stream goes on with there is nothing to wait for.
+    // If no stream continues a topic, there is nothing to wait for.
     topics.end(2)
     #expect(topics.begin(3) { _ in false } == [])
     #expect(topics.neglect { _ in 3 } == reopened(3))
@@ -132,7 +132,7 @@ import Testing
       try match(9, "t", place(2, 0), from: 1) == .announce(Matched(number: 2, topic: "t", place: place(2, 0)))
     )
     #expect(try deliver(9, 0, 1, from: 1) == 2)
-    // The same node goes on with a topic that has been elsewhere meanwhile: only where the subscriber is.
+    // The same node may continue a topic that was elsewhere meanwhile only at the subscriber's offset.
     #expect(try match(10, "t", place(3, 0, continues: true), from: 1) == .reopen)
   }
 
@@ -142,7 +142,7 @@ import Testing
     #expect(topics.unmatched(2, from: 1) == 2)
     #expect(topics.unmatched(2, from: 1) == nil)
     _ = topics.begin(2) { _ in true }
-    // Another node still has it.
+    // Another node still has the topic.
     #expect(try match(1, "t", place(0, 0), from: 2) == .ignore)
     topics.end(1)
     #expect(try match(2, "t", place(0, 0), from: 2) == .gone(number: 1))
@@ -178,7 +178,7 @@ import Testing
 }
 
 extension RelayedTopics {
-  /// A stream is opened, with all positions at once.
+  /// Opens a stream, with all positions at once.
   fileprivate mutating func begin(_ source: UInt64, where isThere: (String) -> Bool) -> [TopicPosition] {
     begin(source)
     var walk = Walk()
@@ -187,7 +187,7 @@ extension RelayedTopics {
     return found
   }
 
-  /// A look at all topics, one in each part.
+  /// Checks all topics, one in each part.
   fileprivate mutating func neglect(serving: (String) -> UInt64?) -> Neglect {
     var (walk, neglect) = (Walk(), Neglect())
     repeat { look(&walk, atMost: 1, for: &neglect, serving: serving) } while !isDone(walk)

@@ -88,7 +88,7 @@ struct SessionAuthenticationTests {
     var probe = SessionProbe.open()
     _ = probe.receive(Authenticate(Self.token), stream: 1)
     #expect(probe.receive(Authenticate(Self.token), stream: 2) == .fault(stream: 2, .tooManyAttempts))
-    // Also when the first request was cancelled: the verification goes on.
+    // Also after the first request was cancelled: its verification continues.
     #expect(probe.receive(Cancel(), stream: 1) == .confirmCancel(stream: 1))
     #expect(probe.receive(Authenticate(Self.token), stream: 1) == .fault(stream: 1, .tooManyAttempts))
     probe.session.renewed()

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A session admits no frame with something else where a name belongs.
+/// A session rejects every frame with an invalid name.
 @Suite struct SessionNameTests {
   @Test func everyNameOfEveryFrameIsCheckedBeforeAnythingElse() throws {
     for frame in WireProbe.namedFrames {
@@ -14,7 +14,7 @@ import Testing
       for bytes in [frame.encoded(stream: stream)] + WireProbe.misnamed(frame, stream: stream) {
         var probe = SessionProbe.open()
         if frame is Positions {
-          // The rest of what a subscription to a pattern begins with.
+          // POSITIONS continues the opening of a subscription to a pattern.
           var pattern = SubscribePattern(pattern: "p.*", start: .earliest, grantedThrough: 1)
           pattern.more = true
           #expect(probe.receive(pattern, stream: stream) == .nothing)

@@ -35,7 +35,7 @@ struct SessionPatternTests {
     #expect(probe.receive(opening(1), stream: 1) == .nothing)
     #expect(probe.session.openStreams == [])
     #expect(probe.receive(Positions(positions(2), more: true), stream: 1) == .nothing)
-    // What is granted meanwhile counts.
+    // Demand granted meanwhile counts.
     #expect(probe.receive(Demand(grantedThrough: 9), stream: 1) == .nothing)
     #expect(probe.receive(Demand(grantedThrough: 5), stream: 1) == .nothing)
     #expect(probe.receive(Positions(positions(1), more: false), stream: 1) == subscribed(4, granted: 9))
@@ -52,7 +52,7 @@ struct SessionPatternTests {
   @Test mutating func itCanBeGivenUpBeforeItBegins() {
     _ = probe.receive(opening(5), stream: 1)
     #expect(probe.receive(Cancel(), stream: 1) == .confirmCancel(stream: 1))
-    // And what has come for it doesn't count any more.
+    // Positions received for the cancelled stream no longer count.
     _ = probe.receive(opening(5), stream: 1)
     #expect(probe.receive(Positions([], more: false), stream: 1) == subscribed(5))
   }
@@ -61,7 +61,7 @@ struct SessionPatternTests {
     _ = probe.receive(opening(3), stream: 1)
     #expect(probe.receive(opening(3), stream: 2) == .fault(stream: 2, .limitReached))
     #expect(probe.receive(Positions(positions(3), more: true), stream: 1) == .fault(stream: 1, .limitReached))
-    // The client had more of it under way.
+    // The client had sent more of it.
     #expect(probe.receive(Positions(positions(3), more: false), stream: 1) == .nothing)
     _ = probe.receive(opening(5), stream: 3)
     #expect(probe.receive(Positions([], more: false), stream: 3) == subscribed(5, stream: 3))

@@ -4,9 +4,9 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A session under test: frames go in as values, and what comes out can be compared.
+/// A session under test: frames are passed as values, and the results can be compared.
 struct SessionProbe {
-  /// What the session made of a frame.
+  /// The session's reaction to a frame.
   enum Outcome: Equatable {
     case nothing
     case append(stream: UInt32, count: UInt32, batch: [UInt8])
@@ -43,13 +43,13 @@ struct SessionProbe {
     case drainNode(stream: UInt32, ClusterDrain)
     case moveShard(stream: UInt32, ClusterMove)
     case pong(token: UInt64)
-    /// Ends the stream.
+    /// The stream ends.
     case fault(stream: UInt32, ErrorCode)
-    /// Ends the connection.
+    /// The connection ends.
     case connectionError(ErrorCode)
   }
 
-  /// A session can't be copied, but what is compared is.
+  /// A class, since a session can't be copied but tests compare copies.
   private final class Box {
     var session = ServerSession()
     var rules = ServerSessionRules(
@@ -79,7 +79,7 @@ struct SessionProbe {
     return probe
   }
 
-  /// A session that was sent HELLO with credentials, and has to find out whether they hold.
+  /// A session that received HELLO with credentials, and has to verify them.
   static func asking(_ credentials: Credentials = .none) -> SessionProbe {
     var probe = SessionProbe()
     probe.rules.asksIdentity = true
@@ -115,7 +115,7 @@ struct SessionProbe {
     session.answers(request)
   }
 
-  /// What is told to a publication that is granted so much more.
+  /// The DEMAND for a publication that gets this additional grant.
   mutating func grant(_ records: UInt64, bytes: UInt64 = Credit.unlimited, to stream: UInt32) -> Demand? {
     session.grant(PublishingBudget.Allowance(records: records, bytes: bytes), to: stream)
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a producer may send: in sequence, within its grant, whole batches of records within the limit. The grant is 10 records.
+/// The rules for producers' frames: in sequence, within the grant, and complete batches of records within the limit. The grant is 10 records.
 struct SessionPublishTests {
   typealias Outcome = SessionProbe.Outcome
 
@@ -94,7 +94,7 @@ struct SessionPublishTests {
     #expect(probe.receive(raw: failure(longest + "x")) == .fault(stream: 1, .limitReached))
   }
 
-  /// A COMPLETE whose message isn't cut, as our own encoder would.
+  /// A COMPLETE whose message isn't shortened, as our own encoder would do.
   private func failure(_ message: String) -> [UInt8] {
     var body = ByteWriter()
     body.integer(1 as UInt32)
@@ -108,7 +108,7 @@ struct SessionPublishTests {
     return frame
   }
 
-  // MARK: Producers that come back
+  // MARK: Producers that return
 
   @Test func countingBeginsWhereTheProducerIs() {
     var probe = SessionProbe.open()
@@ -161,7 +161,7 @@ struct SessionPublishTests {
     #expect(probe.grant(1, to: 1) == nil)
   }
 
-  /// Each record of a batch takes 4 bytes more than its payload.
+  /// Each record of a batch has 4 bytes more than its payload.
   @Test func bytesMayBeExceededByTheLastRecord() {
     func exhausted() -> SessionProbe {
       var probe = SessionProbe.open()
@@ -173,17 +173,17 @@ struct SessionPublishTests {
       #expect(probe.session.publication(1)?.bytesAvailable == 0)
       return probe
     }
-    // With nothing left there isn't a last one.
+    // With no bytes left, no record may follow.
     var other = exhausted()
     #expect(other.publish([1], from: 3, stream: 1) == .fault(stream: 1, .demandExceeded))
     var probe = exhausted()
-    // What the last one took beyond the grant isn't deducted from the next.
+    // Bytes of the last record beyond the grant aren't deducted from the next grant.
     #expect(probe.grant(0, bytes: 10, to: 1) == Demand(grantedThrough: 100, bytesThrough: 1058))
     #expect(probe.session.publication(1)?.bytesAvailable == 10)
     #expect(probe.publish([996, 20], from: 3, stream: 1) == .fault(stream: 1, .demandExceeded))
   }
 
-  /// Of 1,000 bytes: the last record has to begin below the limit, all others have to end at it or below.
+  /// With 1,000 bytes granted: the last record has to start below the limit, all others have to end at or below it.
   @Test(arguments: [
     ([996], true), ([997], true), ([1_000], true), ([992, 0], true), ([995, 1_000], true),
     ([996, 0], false), ([500, 492, 0], false), ([500, 491, 1_000], true), ([500, 500, 0], false),

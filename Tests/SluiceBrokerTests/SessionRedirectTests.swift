@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Which streams a client may be sent to another node for.
+/// Which streams of a client may be redirected to another node.
 struct SessionRedirectTests {
   private func probe(offered: UInt64, named: UInt64) -> SessionProbe {
     var probe = SessionProbe()
@@ -39,7 +39,7 @@ struct SessionRedirectTests {
       probe.receive(raw: frame.encoded(flags: StreamFlag.relay, stream: 1))
         == .subscribe(stream: 1, topic: "t"))
     #expect(probe.session.mayRedirect(1) == false)
-    // The next use of the number says so anew.
+    // The next use of the number decides again.
     _ = probe.receive(Cancel(), stream: 1)
     _ = probe.receive(frame, stream: 1)
     #expect(probe.session.mayRedirect(1) == true)

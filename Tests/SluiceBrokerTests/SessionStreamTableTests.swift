@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Every frame about a stream, in every state that a stream can be in.
+/// Every frame about a stream, in every state of a stream.
 struct SessionStreamTableTests {
   typealias Outcome = SessionProbe.Outcome
 
@@ -44,7 +44,7 @@ struct SessionStreamTableTests {
 
   private static func whileOpen(_ frame: Sent, _ state: State) -> Outcome {
     switch (frame, state) {
-    // What opens a stream needs one that isn't in use.
+    // A frame that opens a stream needs an unused one.
     case (.subscribe, .neverUsed), (.subscribe, .ended), (.subscribe, .givenBack):
       .subscribe(stream: 1, topic: "t")
     case (.join, .neverUsed), (.join, .ended), (.join, .givenBack): .join(stream: 1, group: "g")
@@ -54,13 +54,13 @@ struct SessionStreamTableTests {
       .showTopic(stream: 1, topic: "t")
     case (.subscribe, _), (.join, _), (.openPublication, _), (.show, _): .connectionError(.invalidStream)
 
-    // What is about a stream needs one that is open for it.
+    // A frame about a stream needs one that is open for it.
     case (.publish, .publication):
       .append(stream: 1, count: 2, batch: SessionProbe.batch([3, 0]).bytes)
     case (.demand, .subscription): .demand(stream: 1, grantedThrough: 100)
     case (.complete, .publication): .complete(stream: 1, .finished)
     case (.settle, .subscription): .settle(stream: 1, settlement)
-    // The broker's end of it and the client's frame crossed.
+    // The broker's end of the stream and the client's frame crossed.
     case (.publish, .ended), (.demand, .ended), (.complete, .ended), (.settle, .ended): .nothing
     case (.publish, _), (.demand, _), (.complete, _), (.settle, _): .connectionError(.invalidStream)
 
@@ -77,7 +77,7 @@ struct SessionStreamTableTests {
       (.openPublication, .neverUsed), (.openPublication, .ended), (.openPublication, .givenBack),
       (.show, .neverUsed), (.show, .ended), (.show, .givenBack):
       .fault(stream: 1, .shuttingDown)
-    // Nothing is published any more; the producer finds out by the missing acknowledgement.
+    // Nothing is published any longer; the producer notices the missing acknowledgement.
     case (.publish, .publication), (.complete, .publication): .nothing
     default: whileOpen(frame, state)
     }

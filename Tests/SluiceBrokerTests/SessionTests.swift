@@ -152,7 +152,7 @@ struct SessionTests {
   @Test func aChoiceThatIsntKnownIsTheStreamsError() {
     var probe = SessionProbe.open()
     var subscribe = Subscribe(topic: "t", grantedThrough: 1).encoded(stream: 1)
-    // Start position 9, behind the header and the name.
+    // Start position 9, after the header and the name.
     subscribe[FrameHeader.size + 3] = 9
     #expect(probe.receive(raw: subscribe) == .fault(stream: 1, .unsupported))
     var publish = PublishOpen(topic: "t", acknowledgement: .received).encoded(stream: 1)
@@ -179,7 +179,7 @@ struct SessionTests {
     #expect(probe.receive(Cancel(), stream: 1) == .confirmCancel(stream: 1))
     #expect(probe.answers(request) == false)
 
-    // Not for a later request on the same stream either.
+    // Nor for a later request on the same stream.
     _ = probe.receive(TopicShow(topic: "u"), stream: 1)
     #expect(probe.answers(request) == false)
     #expect(probe.answers(probe.session.request(on: 1)) == true)
@@ -212,7 +212,7 @@ struct SessionTests {
     _ = probe.receive(Subscribe(topic: "t", grantedThrough: 5), stream: 1)
     _ = probe.receive(Subscribe(topic: "t", grantedThrough: 5), stream: 2)
     #expect(probe.receive(Demand(grantedThrough: 0), stream: 1) == .fault(stream: 1, .invalidDemand))
-    // What was under way when the error was sent is dropped.
+    // Frames sent before the client received the error are dropped.
     #expect(probe.receive(Demand(grantedThrough: 9), stream: 1) == .nothing)
     #expect(probe.receive(Demand(grantedThrough: 9), stream: 2) == .demand(stream: 2, grantedThrough: 9))
     #expect(
@@ -242,7 +242,7 @@ struct SessionTests {
   @Test func twoProducersThatCompleteTheSameTopicCross() {
     var probe = SessionProbe.open()
     _ = probe.receive(PublishOpen(topic: "t", acknowledgement: .received), stream: 1)
-    // Another one was first.
+    // Another producer completed the topic first.
     probe.session.ended(1)
     #expect(probe.publish([1], from: 0, stream: 1) == .nothing)
     #expect(probe.receive(Complete(.finished), stream: 1) == .nothing)
@@ -254,7 +254,7 @@ struct SessionTests {
     probe.session.drain()
     #expect(
       probe.receive(Subscribe(topic: "t", grantedThrough: 0), stream: 3) == .fault(stream: 3, .shuttingDown))
-    // The client sent these before it heard.
+    // The client sent these before it received the end.
     #expect(probe.receive(Demand(grantedThrough: 1), stream: 3) == .nothing)
     #expect(probe.receive(Cancel(), stream: 3) == .confirmCancel(stream: 3))
   }

@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The protocol page's table of topic settings, against the broker's.
+/// The protocol page's table of topic settings, compared with the broker's.
 @Suite struct SettingsTableTests {
   private struct Row {
     var key: UInt16
@@ -13,7 +13,7 @@ import Testing
     var range: String
     var standard: String
 
-    /// Whether the table's range has a value.
+    /// Whether the table's range includes a value.
     func allows(_ value: UInt64) throws -> Bool {
       if range == "any" { return true }
       return try range.split(separator: ", ").contains { part in

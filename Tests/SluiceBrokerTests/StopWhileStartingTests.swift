@@ -9,7 +9,7 @@ import Testing
 
 /// A broker that is stopped while it binds its addresses accepts no connection afterwards.
 @Suite struct StopWhileStartingTests {
-  /// A network on which something happens between the binding of an address and the return of the call.
+  /// A network that runs a closure between the binding of an address and the return of the call.
   private final class InterruptedNetwork: Network {
     let network: any Network
     let interruption: Shared<(@Sendable () -> Void)?>

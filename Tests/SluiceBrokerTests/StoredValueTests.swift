@@ -6,9 +6,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a topic's store keeps besides records, as bytes.
+/// The encoding of a topic's stored state besides records.
 @Suite struct StoredValueTests {
-  /// Decodes what is left of `bytes` after all kinds of damage: that either works, or says what is wrong.
+  /// Decodes `bytes` after all kinds of damage: decoding either succeeds, or throws an error with a message.
   private func damage<Value>(
     _ bytes: [UInt8], rounds: Int, _ random: inout SeededRandom,
     _ decode: ([UInt8]) throws(StoreError) -> Value
@@ -150,7 +150,7 @@ import Testing
     let keys = batch.bytes.withUnsafeBytes { bytes in
       [0, 1].map { settings.look(at: bytes, nil, seed: $0).key }
     }
-    // As XXH3 has it.
+    // Values computed with XXH3.
     #expect(keys == [0x234C_EFC8_1040_CBBE, 0x5CA7_7775_ABF3_B958])
   }
 }

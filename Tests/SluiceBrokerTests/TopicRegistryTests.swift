@@ -71,7 +71,7 @@ struct TopicRegistryTests {
     _ = try registry.use("kept")
     let topic = try registry.create("t", settings)
     registry.deleteAbandoned(now: at(100))
-    // A client has found it, and is about to attach.
+    // A client has looked it up, and is about to attach.
     #expect(try registry.use("t") === topic)
     registry.deleteAbandoned(now: at(111))
     #expect(registry.find("t") === topic)
@@ -94,7 +94,7 @@ struct TopicRegistryTests {
     #expect(try plain.use("_inbox.1").settings.autoDelete == true)
     #expect(try plain.use("_inbox.1").settings.replayRecords == 0)
     #expect(try plain.use("_inboxes").settings.autoDelete == false)
-    // A rule has the last word.
+    // A rule overrides the default.
     configuration.topicRules = [
       TopicRule(pattern: try TopicPattern("_inbox.>"), settings: TopicSettings(replayRecords: 3))
     ]
@@ -250,7 +250,7 @@ struct TopicRegistryTests {
     }
   }
 
-  /// The code of the error that `body` ends with.
+  /// The code of the error that `body` throws.
   private func code(_ body: () throws -> some Any) -> ErrorCode? {
     do {
       _ = try body()
@@ -271,7 +271,7 @@ struct TopicRegistryTests {
     var names = (0..<60).map { "t.\($0)" }.sorted()
     for name in names { _ = try registry.use(name) }
     for name in names.prefix(20) { try registry.delete(name) }
-    // Another topic of the same name takes the place of a deleted one.
+    // Another topic of the same name replaces a deleted one.
     for name in names.prefix(5) { _ = try registry.use(name) }
     names.removeSubrange(5..<20)
     for shard in shards {
@@ -320,7 +320,7 @@ struct TopicRegistryTests {
     _ = try registry.watch(pattern, Watcher { _ in })
   }
 
-  /// Topics and patterns that come at the same time on several threads: each pattern has each topic once.
+  /// Topics and patterns are created concurrently on several threads: each pattern gets each topic once.
   @Test func noTopicIsMissedOrToldTwice() throws {
     let registry = registry(topics: 10_000)
     let found = (0..<16).map { _ in Shared<[String]>([]) }
@@ -348,7 +348,7 @@ struct TopicRegistryTests {
   }
 }
 
-/// Calls a closure with each topic that it is told of.
+/// Calls a closure with each created topic.
 private final class Watcher: TopicWatcher {
   private let body: @Sendable (Topic) -> Void
 

@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Visits to all topics take a share of them a turn.
+/// A pass over all topics visits a share of them per turn.
 @Suite struct TopicRoundTests {
   private static let count = TopicRound.share * 2 + 10
 
@@ -28,7 +28,7 @@ import Testing
       }
     }
     #expect(visits.value.count == TopicRound.share)
-    // What goes, and what comes, on the way.
+    // Topics that are deleted or created during the pass.
     try registry.delete(visits.value[0])
     try registry.delete("t.999")
     _ = try registry.use("u")

@@ -9,7 +9,7 @@ import Testing
 @Suite struct UnsavedEpochTests {
   private let setting: DurableSetting
   private let client: RawClient
-  /// Of the topic before the crash, with four records on disk.
+  /// The epoch of the topic before the crash. Four of its records are on disk.
   private let former: UInt64
 
   init() throws {
@@ -30,7 +30,7 @@ import Testing
     client = try setting.client()
   }
 
-  /// What readers that come back send first. Producers and new cursors are refused as long as the disk takes nothing.
+  /// The first frame of a reader that returns. Producers and new cursors are refused as long as the disk takes nothing.
   private enum Opening: CaseIterable {
     case subscription, cursor, group, pattern, knownPattern
   }

@@ -5,9 +5,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The rules of verbs against the frame table.
+/// The rules of verbs compared with the frame table.
 struct VerbRuleTests {
-  /// Every type of frame that a broker takes, on one stream or another.
+  /// Every type of frame that a broker accepts on any stream.
   private static let taken: [FrameType] = (UInt8.min...UInt8.max).map(FrameType.init(rawValue:)).filter {
     type in
     [UInt32(0), 1].contains { stream in
@@ -25,7 +25,7 @@ struct VerbRuleTests {
       let isOfConnection =
         (try? FrameHeader(length: 0, type: type, stream: 0).admission(at: .broker)) == .take
       let needsNone = VerbRule.rule(for: type).permission == .none
-      // New credentials are for the connection, and a request has a stream.
+      // New credentials are for the connection, but the request has a stream.
       #expect(isOfConnection == needsNone || type == .authenticate, "\(type)")
     }
   }

@@ -16,7 +16,7 @@ private struct Order: Codable, Equatable, Sendable {
   var lines: [Line] = []
 }
 
-/// Values through a broker, with nothing said of how they are encoded.
+/// Sends values through a broker, with the default encoding.
 @Suite struct JSONTopicTests {
   private let world: SimulatedWorld
   private let broker: Broker
@@ -38,7 +38,7 @@ private struct Order: Codable, Equatable, Sendable {
     client = try #require(box.value).get()
   }
 
-  /// Everything that a finished topic has.
+  /// All values of a finished topic.
   private func collect<P: Publisher>(_ topic: P) throws -> ([P.Output], Subscribers.Completion<P.Failure>) {
     var values: [P.Output] = []
     var completion: Subscribers.Completion<P.Failure>?
@@ -114,7 +114,7 @@ private struct Order: Codable, Equatable, Sendable {
 
   // MARK: Failures
 
-  /// The message with which subscribers see the topic of a failed publisher end.
+  /// The message with which the topic of a failed publisher ends for subscribers.
   private func crossing(
     _ error: any Error, failure: ((any Error) -> TopicFailure)? = nil
   ) throws -> (message: String, code: UInt32?) {
@@ -176,7 +176,7 @@ private struct Order: Codable, Equatable, Sendable {
   }
 }
 
-/// A variable of one thread.
+/// A variable that one thread uses.
 private final class Box<Value>: @unchecked Sendable {
   var value: Value?
 }

@@ -76,9 +76,9 @@ import Testing
         return .provider { Self.password("ada") }
       })
     #expect(client.identity?.name == "ada" && client.identity?.expires == nil)
-    // Each connection has credentials of its own.
+    // Each connection gets separate credentials.
     LoopbackSetting.breakOff(client)
-    // The first may still be answered on the connection that breaks off.
+    // The first ping may still be answered on the connection that breaks.
     for _ in 0..<10_000 where asked.load(ordering: .relaxed) == 1 { _ = try await client.ping() }
     #expect(asked.load(ordering: .relaxed) == 2)
   }
@@ -115,7 +115,7 @@ import Testing
     #expect(await code { _ = try await bob.topic(show: "other") } == .permissionDenied)
     #expect(await code { try await bob.deleteTopic("in.1") } == .permissionDenied)
     #expect(await code { try await bob.subject("out").publish("x") } == .unknownTopic)
-    // The rest goes on.
+    // Other requests still work.
     #expect(try await bob.topics().isEmpty)
   }
 
@@ -147,13 +147,13 @@ import Testing
     try await subject.publish("a")
     var records = client.topic("t").records.makeAsyncIterator()
     #expect(try await records.next()?.string == "a")
-    // With a hash of its own: the earlier identity is gone; a client that reconnects authenticates again, and has no permissions.
+    // Without a password hash in the policy, the former identity is gone: a client that reconnects authenticates again, and has no permissions.
     setting.broker.updateAccess(try Self.policy(["ada": []]))
     let failure = await code { _ = try await records.next() }
     #expect(failure == .permissionDenied)
     #expect(await code { try await subject.publish("b") } == .permissionDenied)
     #expect(client.failure == nil)
-    // And then it may not come back at all.
+    // After that it can't reconnect at all.
     setting.broker.updateAccess(AccessPolicy())
     #expect(await code { while true { _ = try await client.ping() } } == .authenticationFailed)
     #expect(client.failure?.code == .authenticationFailed)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Topics that keep the newest record of each key, as the library's users see them.
+/// Topics that keep the newest record of each key, as seen by users of the library.
 @Suite struct CompactTests {
   private func stage() throws -> Stage {
     try Stage { $0.topicDefaults.compact = true }

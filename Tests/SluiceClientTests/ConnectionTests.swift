@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// How connections begin and end.
+/// How connections start and end.
 @Suite struct ConnectionTests {
   private func error(_ result: Result<Client, ClientError>?) -> ClientError? {
     if case .failure(let error) = result { error } else { nil }
@@ -87,7 +87,7 @@ import Testing
     broker.close()
     broker.settle()
     #expect(error(box.value)?.code == .notSluice)
-    // A broker that is stopping does the same.
+    // A stopping broker does the same.
     #expect(error(box.value)?.isRetryable == true)
   }
 
@@ -130,7 +130,7 @@ import Testing
 
   // MARK: Losing it
 
-  /// What a subscriber, a publisher and a request hear when `something` happens to the connection.
+  /// The errors that a subscriber, a publisher and a request get when `something` happens to the connection.
   private func ends(_ something: (ScriptedBroker) -> Void) throws -> (ClientError.Code?, [String]) {
     let broker = try ScriptedBroker()
     let client = try broker.client()
@@ -229,12 +229,12 @@ import Testing
     broker.send(PublishOpened(epoch: 1, grantedThrough: 1000), 1)
     broker.settle()
     for _ in 0..<50 { subject.send(Message([UInt8](repeating: 1, count: 10_000))) }
-    // Five seconds' worth for the line.
+    // Five seconds' worth of bytes for this connection's rate.
     broker.world.run(for: .seconds(7))
     #expect(client.failure == nil)
     #expect(broker.takeReceived().filter { $0.type == .publish }.map(\.payloads.count).reduce(0, +) == 50)
 
-    // One that doesn't read either is given up.
+    // A broker that doesn't read either times out.
     broker.answersPings = false
     broker.stream?.readsPaused = true
     for _ in 0..<20 { subject.send(Message([UInt8](repeating: 1, count: 10_000))) }
@@ -274,7 +274,7 @@ import Testing
       deliver(stream: 1, firstOffset: 0, ["a", "b"], count: 3),
       deliver(stream: 1, firstOffset: 0, ["a", "b"], count: 1),
       {
-        // The last record's length goes beyond the batch.
+        // The last record's length exceeds the batch.
         var frame = deliver(stream: 1, firstOffset: 0, ["a", "b"])
         frame[frame.count - 5] = 9
         return frame

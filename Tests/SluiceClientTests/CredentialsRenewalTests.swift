@@ -5,20 +5,20 @@ import Testing
 
 @testable import SluiceClient
 
-/// Credentials that end are renewed before, if there are others to be had.
+/// Credentials are renewed before they expire, if others are available.
 @Suite struct CredentialsRenewalTests {
-  /// A broker for which time is counted from the handshake, and a client whose credentials are numbered.
+  /// A broker that counts time from the handshake, and a client with numbered credentials.
   private struct Scene {
     let broker: ScriptedBroker
     let client: Client
     let asked = Box(0)
-    /// What is provided, by how often it was asked for.
+    /// The credentials to provide, by the number of the request.
     let answer: Box<(Int) -> Result<Credentials, ClientError>>
 
     init(lifetime: Int64, _ configure: (inout ClientOptions) -> Void = { _ in }) throws {
       let answer = Box<(Int) -> Result<Credentials, ClientError>> { .success(.token("\($0)")) }
       self.answer = answer
-      // A simulated world's clock doesn't know yet when this begins.
+      // The clock of the simulated world isn't known yet.
       let start = SimulatedWorld(seed: 1, loops: 0, conditions: .calm).wallClock
       broker = try ScriptedBroker(
         Welcome(
@@ -37,7 +37,7 @@ import Testing
       #expect(broker.world.wallClock - start < 1_000)
     }
 
-    /// The next AUTHENTICATE, and how long it took to come, in seconds.
+    /// The next AUTHENTICATE, and the seconds until it arrived.
     func next() throws -> (frame: Authenticate, stream: UInt32, seconds: Int) {
       let start = broker.world.now
       let came = broker.world.run(limit: .seconds(10_000)) { !broker.received.isEmpty }
@@ -73,7 +73,7 @@ import Testing
       scene.broker.send(Fault(code: .authenticationFailed, message: "no"), stream)
       scene.broker.settle()
     }
-    // Nothing is lost by that but time.
+    // This has no effect except the delay.
     #expect(scene.client.failure == nil && !scene.broker.isOver)
   }
 
@@ -112,7 +112,7 @@ import Testing
     let (_, stream, _) = try scene.next()
     scene.broker.breakOff()
     _ = stream
-    // The former connection's answer is dropped; the new one's time begins anew.
+    // The former connection's reply is dropped; the lifetime of the new one starts again.
     scene.broker.settle()
     #expect(scene.asked.value == 3)
     #expect(scene.broker.takeReceived().isEmpty)

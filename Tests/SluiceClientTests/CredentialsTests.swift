@@ -11,7 +11,7 @@ import Testing
 @Suite struct CredentialsTests {
   private static let token = Credentials.token("abc")
 
-  /// A broker that leaves HELLO to the test, and what comes of connecting to it.
+  /// A broker with a handshake controlled by the test, and the result of connecting to it.
   private struct Door {
     let broker: ScriptedBroker
     let result = Box<Result<Client, ClientError>?>(nil)
@@ -29,7 +29,7 @@ import Testing
       ) { [result] in result.value = $0 }
     }
 
-    /// What HELLO says, when it comes.
+    /// The credentials in HELLO, once it arrives.
     func credentials() throws -> Credentials {
       let came = broker.world.run(limit: .seconds(60)) { !broker.received.isEmpty }
       try #require(came)
@@ -126,7 +126,7 @@ import Testing
     door.welcome()
     let client = try door.client()
     for _ in 0..<2 {
-      // Refused twice, let in, refused twice: each time it counts from the beginning.
+      // Denied twice, accepted, denied twice: each time the count starts again.
       door.broker.world.network.connections.last?.reset()
       for _ in 0..<2 {
         #expect(try door.credentials() == Self.token)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// A durable cursor through many lives of its subscriber: killed, cut off, cancelled, closed, while records come.
+/// A durable cursor across many subscribers that are killed, disconnected, cancelled or closed while records arrive.
 @Suite struct CursorHistoryTests {
   @Test(arguments: 1...60 as ClosedRange<UInt64>)
   func everyRecordComesAndNoneAgainThatWasCommitted(seed: UInt64) throws {
@@ -21,7 +21,7 @@ import Testing
     private let publisher: Client
     private let total = 300
     private var published = 0
-    /// All that any of its subscribers was handed.
+    /// All offsets that any subscriber received.
     private var seen: Set<UInt64> = []
 
     init(seed: UInt64) throws {
@@ -57,14 +57,14 @@ import Testing
         try #require(lives < 2_000, "\(seen.count) records after \(lives) lives")
       }
       #expect(seen == Set(0..<UInt64(total)))
-      // The last life may have ended before its commit had arrived; one that is left in peace brings it home.
+      // The last subscriber may have ended before its commit arrived; an undisturbed one completes it.
       let last = Recorder<TopicRecord>()
       observer.topic("t", cursor: "c").subscribe(last)
       stage.world.run(for: .seconds(2))
       #expect(try place() == UInt64(total))
     }
 
-    /// One subscriber, from its beginning to its end in one of several manners.
+    /// Runs one subscriber from start to end; it ends in one of several ways.
     private func live(_ number: Int) throws {
       let persists = pick(0...1) == 0
       let client = try persists ? stage.persistentClient("s\(number)") : stage.client("s\(number)")
@@ -97,13 +97,13 @@ import Testing
       case 0: recorder.subscription?.cancel()
       case 1: client.close()
       case 2: stage.world.network.crash(loop)
-      // Later.
+      // The subscription is cancelled below.
       default: break
       }
       let heardUntilThen = offsets
       stage.world.run(for: .milliseconds(500))
       if manner < 3 { #expect(offsets == heardUntilThen) }
-      // As it begins where the one before had come to, so it goes on: in one piece.
+      // The subscription starts at the cursor's position, and gets consecutive offsets.
       if let first = offsets.first {
         #expect(first == before)
         #expect(offsets == Array(first..<first + UInt64(offsets.count)))
@@ -116,11 +116,11 @@ import Testing
       #expect(after >= before)
       let dealtWith = byHand ? max(before, committed) : max(before, offsets.last.map { $0 + 1 } ?? 0)
       #expect(after <= dealtWith)
-      // A client that closes in order has sent everything, if its connection stands.
+      // A client that cancels sends its last commit, if its connection is up.
       if manner == 0, !persists { #expect(after == dealtWith) }
       seen.formUnion(offsets)
       if byHand {
-        // What wasn't committed comes again: it counts from there.
+        // Uncommitted records are delivered again, so forget them.
         seen = seen.filter { $0 < after }
       }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Durable cursors: where subscriptions begin, what they commit, and how they end.
+/// Durable cursors: start positions, commits, and the end of subscriptions.
 @Suite struct CursorTests {
   private let stage: Stage
   private let client: Client
@@ -17,7 +17,7 @@ import Testing
     try stage.publish((0..<10).map { Message("\($0)") }, to: "t", with: client)
   }
 
-  /// Where it stands when everything that was said has arrived.
+  /// The cursor's position once all frames in transit have arrived.
   private func place(_ name: String) throws -> UInt64? {
     stage.world.run(for: .milliseconds(200))
     return try stage.wait { client.cursors(of: "t", completion: $0) }.first { $0.name == name }?.nextOffset
@@ -32,7 +32,7 @@ import Testing
     #expect(try place("c") == 4)
     first.subscription?.request(.max(2))
     #expect(stage.world.run { first.values.count == 6 })
-    // With the cancellation nothing is lost.
+    // A cancellation loses no commit.
     first.subscription?.cancel()
     let second = Recorder<TopicRecord>()
     client.topic("t", from: .new, cursor: "c").subscribe(second)
@@ -71,12 +71,12 @@ import Testing
     #expect(stage.world.run { records.count == 10 })
     #expect(try place("c") == 0)
     records[5].commit()
-    // Behind it, and so nothing new.
+    // A lower offset, so no frame is sent.
     records[2].commit()
     #expect(try place("c") == 6)
     records[0].commits?.commit(through: 7)
     #expect(try place("c") == 8)
-    // What wasn't received can't have been dealt with.
+    // Records that weren't received can't be committed.
     records[0].commits?.commit(through: .max)
     #expect(try place("c") == 10)
     #expect(recorder.completion == nil)
@@ -100,7 +100,7 @@ import Testing
     records[3].commit()
     late.subscription?.request(.unlimited)
     #expect(try place("m") == 4 && place("late") == 10)
-    // The number that was free is another one's by then.
+    // The free stream number belongs to another subscription by then.
     let other = Recorder<TopicRecord>()
     client.topic("t", cursor: "other").subscribe(other)
     #expect(stage.world.run { other.completion == .finished })

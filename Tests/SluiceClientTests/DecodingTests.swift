@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Topics whose records are decoded on their way to the subscriber.
+/// Topics with records that are decoded before delivery.
 @Suite struct DecodingTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -19,7 +19,7 @@ import Testing
     client.topic("numbers", of: Int.self, decoder: NumberDecoder(), decodeFailure: onFailure)
   }
 
-  /// Subscribes, and lets the subscription stand. Returns what was granted at first.
+  /// Opens a subscription. Returns its first grant.
   @discardableResult
   private func subscribe<Value>(_ recorder: Recorder<Value>, to topic: RemoteTopic<Value>) throws -> UInt64 {
     topic.subscribe(recorder)
@@ -98,7 +98,7 @@ import Testing
       failure?.message
         == "record 1 of topic numbers can't be decoded as Int: 'two' isn't a number; skip such records with "
         + "decodeFailure: .skip, or correct their producer")
-    // Frames under way are dropped, and the connection goes on.
+    // Frames in transit are dropped, and the connection continues.
     broker.send(deliver(stream: 1, firstOffset: 3, ["4"]))
     broker.send(Cancelled(), 1)
     broker.settle()
@@ -136,7 +136,7 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 1, ["two"]))
     #expect(try broker.takeOnly(Demand.self).grantedThrough == 3)
     broker.send(deliver(stream: 1, firstOffset: 2, ["3"]))
-    // It has what it asked for.
+    // The demand is satisfied.
     #expect(broker.takeReceived().isEmpty)
     #expect(recorder.values == ["3"])
     recorder.subscription?.request(.max(2))
@@ -157,7 +157,7 @@ import Testing
       .decoded(as: Int.self, decoder: NumberDecoder(), decodeFailure: .skip)
     let recorder = Recorder<Int>(initial: .max(1))
     var granted = try subscribe(recorder, to: topic)
-    // Every record that is granted is sent; only each third can be decoded.
+    // The broker sends every granted record; only every third one can be decoded.
     var next: UInt64 = 0
     func sendGranted() throws {
       while next < granted {
@@ -233,7 +233,7 @@ import Testing
   }
 }
 
-/// Numbers as text.
+/// Decodes numbers from text.
 private struct NumberDecoder: TopLevelDecoder {
   func decode<T: Decodable>(_ type: T.Type, from input: [UInt8]) throws -> T {
     let text = String(decoding: input, as: UTF8.self)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// How a subscriber's demand becomes frames, and frames become values.
+/// How a subscriber's demand is sent in frames, and frames are delivered as values.
 @Suite struct DemandTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -15,7 +15,7 @@ import Testing
     client = try broker.client()
   }
 
-  // MARK: What is asked of the broker
+  // MARK: Requests to the broker
 
   @Test func subscribingCarriesTheFirstDemand() throws {
     let recorder = Recorder<TopicRecord>(initial: .max(5))
@@ -292,12 +292,12 @@ import Testing
   @Test func eventsCountAgainstDemand() throws {
     let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(2))
     #expect(try events(recorder).grantedThrough == 2)
-    // The broker knows nothing of the marker's place in the demand.
+    // The marker uses demand only on the client's side.
     broker.send(Live(nextOffset: 0).encoded(stream: 1) + deliver(stream: 1, firstOffset: 0, ["a", "b"]))
     broker.settle()
     #expect(recorder.history == [.subscription, .live, .value("a")])
     _ = broker.takeReceived()
-    // Of the three more, one is there already.
+    // One of the three additional values has arrived already.
     recorder.subscription?.request(.max(3))
     #expect(try broker.takeOnly(Demand.self).grantedThrough == 4)
     #expect(recorder.history == [.subscription, .live, .value("a"), .value("b")])

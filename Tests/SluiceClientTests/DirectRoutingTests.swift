@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What a client does that its broker sends to other nodes of a cluster.
+/// A client whose broker redirects it to other nodes of a cluster.
 @Suite struct DirectRoutingTests {
   private let home: ScriptedBroker
   private let node: ScriptedBroker
@@ -30,7 +30,7 @@ import Testing
 
   private func run(_ time: Duration) { home.world.run(for: time) }
 
-  /// The next frame that comes to a broker, with its stream and flags.
+  /// The next frame that arrives at a broker, with its stream and flags.
   private func next<F: Frame>(
     _ type: F.Type = F.self, at broker: ScriptedBroker
   ) throws -> (frame: F, stream: UInt32, flags: UInt8) {
@@ -40,7 +40,7 @@ import Testing
     return (try frames[0].decode(F.self), frames[0].stream, frames[0].flags)
   }
 
-  /// Subscribes, and has the subscription stand at the node, on stream 1.
+  /// Opens a subscription at the node, on stream 1.
   private func subscribe<S: Subscriber>(_ subscriber: S, to topic: RemoteTopic<TopicRecord>) throws
   where S.Input == TopicRecord, S.Failure == ClientError {
     topic.subscribe(subscriber)
@@ -135,7 +135,7 @@ import Testing
     let relayed = try next(Subscribe.self, at: home)
     #expect(relayed.frame == first.frame && first.flags == 0 && relayed.flags == StreamFlag.relay)
     home.send(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), relayed.stream)
-    // Without another attempt, for a minute.
+    // There is no other attempt for a minute.
     let connections = home.world.network.connections.count
     client.subject("b").send(Message("x"))
     let opening = try next(PublishOpen.self, at: home)
@@ -178,13 +178,13 @@ import Testing
     let begin = home.world.now
     let first = try next(Subscribe.self, at: home)
     home.send(Redirect(node: "c", address: "silent:7420"), first.stream)
-    // The topic has another node meanwhile.
+    // The topic moves to another node meanwhile.
     let again = try next(Subscribe.self, at: home)
     #expect(again.frame == first.frame && again.flags == 0)
     #expect(home.world.now - begin < .milliseconds(300))
     home.send(redirect, again.stream)
     #expect(try next(Subscribe.self, at: node).frame == first.frame)
-    // What comes of the connection doesn't matter to it.
+    // The state of that connection no longer affects the subscription.
     run(.seconds(5))
     #expect(silent.accepted == 1 && node.takeReceived() == [] && home.takeReceived() == [])
     #expect(recorder.history == [.subscription] && client.failure == nil)
@@ -254,7 +254,7 @@ import Testing
     let again = try next(Subscribe.self, at: home)
     #expect(
       again.frame == Subscribe(topic: "a", start: .offset(1), lag: nil, epoch: 1, grantedThrough: 4))
-    // It is the broker's own now.
+    // The broker itself serves the topic now.
     home.send(Subscribed(epoch: 1, nextOffset: 1, liveOffset: 1), again.stream)
     home.send(deliver(stream: again.stream, firstOffset: 1, ["y"]))
     home.settle()
@@ -284,7 +284,7 @@ import Testing
     #expect(subscribe.grantedThrough == 2 && subscribe.start == .offset(1))
     let publish: PublishOpen = try #require(frames.first { $0.type == .publishOpen }).decode()
     #expect(publish.producer == opening.frame.producer && publish.firstSequence == 0)
-    // The node has the first one.
+    // The node has the first record.
     for frame in frames { home.send(redirect, frame.stream) }
     #expect(home.world.run(limit: .seconds(10)) { node.received.count == 2 })
     for frame in node.takeReceived() {
@@ -312,7 +312,7 @@ import Testing
     #expect(recorder.history == [.subscription])
   }
 
-  /// A node that has just failed: its topics are about to be another's, and the streams go there rather than being relayed.
+  /// If a node has just failed, its topics are about to move to another one, and the streams are opened there instead of being relayed.
   @Test func streamsOfANodeThatFailsFindItsSuccessor() throws {
     let successor = try ScriptedBroker(at: .host("successor", port: 7420), beside: home)
     let client = try client()
@@ -338,7 +338,7 @@ import Testing
     node.settle()
     client.topic("b").subscribe(Recorder<TopicRecord>())
     home.send(redirect, try next(Subscribe.self, at: home).stream)
-    // It asks again instead.
+    // The client asks the broker again.
     #expect(try next(Subscribe.self, at: home).frame.topic == "b")
     #expect(node.takeReceived() == [])
   }

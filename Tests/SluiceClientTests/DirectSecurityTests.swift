@@ -9,7 +9,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// To which nodes a client goes that its broker names, and what it sends there.
+/// Which redirects to nodes a client follows, and which credentials it sends there.
 @Suite struct DirectSecurityTests {
   private static let secret = "open-sesame"
 
@@ -18,7 +18,7 @@ import Testing
 
   init() {
     world = SimulatedWorld(seed: 1, loops: 0, conditions: .calm)
-    // Certificates are valid now.
+    // Certificates must be valid at the simulated time.
     world.wallClock = 1_000 * Int64(time(nil))
     clientLoop = world.makeLoop(name: "client")
   }
@@ -45,7 +45,8 @@ import Testing
     }
   }
 
-  /// Has the broker send a subscription elsewhere, each time the client asks. Returns the flags with which the client comes back for good; nil if it doesn't.
+  /// Makes the broker redirect a subscription each time that the client requests it. Returns the flags of the client's last request; nil if it doesn't
+  /// return.
   private func redirect(_ client: Client, of home: ScriptedBroker, to address: String) throws -> UInt8? {
     client.topic("a").subscribe(Recorder<TopicRecord>())
     #expect(world.run(limit: .seconds(10)) { !home.received.isEmpty })
@@ -67,7 +68,7 @@ import Testing
     #expect(node.hello?.credentials == .password(Self.secret, user: "alice"))
   }
 
-  /// A node, or what took its place, that listens without TLS where the broker has TLS.
+  /// A node, or a program in its place, listens without TLS although the broker uses TLS.
   @Test func credentialsAreNotSentWithoutTLSWhereTheBrokerHasIt() throws {
     let home = try broker(at: .tls("localhost", port: 7420))
     let listener = ByteCollector()
@@ -75,7 +76,7 @@ import Testing
       at: .host("localhost", port: 7421), group: LoopGroup([world.makeLoop(name: "node")])
     ) { stream, _ in listener.take(stream) }
     #expect(try redirect(try client(of: home), of: home, to: "localhost:7421") == StreamFlag.relay)
-    // A handshake of TLS and nothing else.
+    // Only a TLS handshake was sent.
     #expect(listener.bytes.first == 0x16)
     let text = String(decoding: listener.bytes, as: UTF8.self)
     #expect(!text.contains(Self.secret) && !text.contains("SLCE"))
@@ -88,7 +89,7 @@ import Testing
     #expect(node.hello == nil)
   }
 
-  /// The name that the program expects in the broker's certificate isn't that of a node.
+  /// The name that the program expects in the broker's certificate doesn't apply to a node.
   @Test func theExpectedNameIsThatOfTheBroker() throws {
     let home = try broker(at: .tls("home", port: 7420))
     let node = try broker(at: .tls("other", port: 7420))
@@ -100,7 +101,7 @@ import Testing
     #expect(same.hello != nil)
   }
 
-  /// What goes to a broker on this machine doesn't leave it unencrypted.
+  /// A client of a broker on the same machine sends nothing unencrypted to the network.
   @Test(arguments: [SocketAddress.host("localhost", port: 7420), .unix("/run/sluice")])
   func whatDoesNotLeaveTheMachineIsNotSentToTheNetwork(address: SocketAddress) throws {
     let home = try broker(at: address)
@@ -114,7 +115,7 @@ import Testing
   }
 }
 
-/// Takes what comes, and says nothing.
+/// Collects received bytes, and sends nothing.
 private final class ByteCollector: ByteStreamHandler, @unchecked Sendable {
   private(set) var bytes: [UInt8] = []
   private var stream: (any ByteStream)?

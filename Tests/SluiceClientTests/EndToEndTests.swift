@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// The client and the broker together, on a simulated network.
+/// A client with a real broker, on a simulated network.
 @Suite struct EndToEndTests {
   @Test func whatIsPublishedComesOutBeforeDuringAndAfter() throws {
     let stage = try Stage()
@@ -56,7 +56,7 @@ import Testing
     let stage = try Stage()
     let client = try stage.client()
     let subject = client.subject("t")
-    // Large enough for buffers to be used again.
+    // Large enough that buffers are reused.
     let texts = (0..<40).map { String(repeating: "\($0 % 10)", count: 20_000) }
     var kept: [TopicRecord] = []
     client.topic("t").subscribe(
@@ -117,7 +117,7 @@ import Testing
     }
     let recorder = Recorder<TopicRecord>(initial: .max(1))
     client.topic("t", lag: .fail).subscribe(recorder)
-    // So much that even the memory of what was kept is gone.
+    // So much that the log has dropped the memory of the kept records.
     for _ in 0..<50 {
       try stage.publish(
         (0..<100).map { _ in Message([UInt8](repeating: 48, count: 1_000)) }, to: "t", with: client)
@@ -171,7 +171,7 @@ import Testing
     _ = cancellable
   }
 
-  /// The subscriber's demand is the upstream's, and a limit of bytes smaller than a record is no obstacle.
+  /// The subscriber's demand reaches the upstream, and a byte limit smaller than a record doesn't prevent that.
   @Test func aLosslessTopicPassesTheSubscribersDemandToTheUpstream() throws {
     let stage = try Stage()
     let client = try stage.client()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Filters as the client offers them: what travels, and what comes.
+/// Filters in the client's API: the frames sent, and the records received.
 @Suite struct FilterTests {
   private let messages: [Message] = (0..<30).map {
     Message(
@@ -67,7 +67,7 @@ import Testing
     #expect(stage.world.run { long.completion != nil && many.completion != nil })
     #expect(long.completion == .failure(.limitReached))
     #expect(many.completion == .failure(.limitReached))
-    // It never went anywhere.
+    // The request was never sent.
     #expect(try stage.subscriptions("t", client) == nil)
   }
 }

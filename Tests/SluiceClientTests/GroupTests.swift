@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What members of a group send and hear, frame by frame.
+/// Frames that members of a group send, and their deliveries.
 @Suite struct GroupFrameTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -20,7 +20,7 @@ import Testing
 
   private let explicit = GroupOptions(acknowledgement: .explicit)
 
-  /// Takes deliveries down, and does nothing else.
+  /// Records deliveries without acknowledging them.
   private final class Member {
     var deliveries: [Delivery] = []
     var recorder: Recorder<Delivery>!
@@ -62,7 +62,7 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 3, ["a", "b", "c"]))
     broker.send(deliver(stream: 1, firstOffset: 9, ["d"]))
     broker.send(Deliveries(count: 2), 1)
-    // One that comes again, from before.
+    // A redelivery of an earlier record.
     broker.send(deliver(stream: 1, firstOffset: 1, ["e"]))
     broker.settle()
     #expect(member.deliveries.map(\.record.string) == ["a", "b", "c", "d", "e"])
@@ -92,7 +92,7 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 0, ["a", "b"]))
     broker.settle()
     broker.breakOff()
-    // With what is left of its demand.
+    // Rejoins with the rest of its demand.
     #expect(try broker.takeOnly(JoinGroup.self).grantedThrough == 1)
     member.deliveries[0].acknowledge()
     member.deliveries[1].extend()
@@ -170,7 +170,7 @@ import Testing
   }
 }
 
-/// Members of a group and the broker together, on a simulated network.
+/// Members of a group with a real broker, on a simulated network.
 @Suite struct GroupEndToEndTests {
   @Test func jobsAreDoneByWhoeverIsFreeAndEndForAll() throws {
     let stage = try Stage()

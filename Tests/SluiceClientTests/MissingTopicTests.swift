@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Subscriptions that are to fail, rather than create their topic, when there is none.
+/// Subscriptions that should fail if their topic is missing, instead of creating it.
 @Suite struct MissingTopicTests {
   private func plan(_ topic: String) -> SubscriptionPlan {
     var plan = SubscriptionPlan(topic)
@@ -44,11 +44,11 @@ import Testing
     #expect(stage.world.run { recorder.values == ["a"] })
   }
 
-  /// The same holds when the subscription goes on after a lost connection: the broker may have lost the topic.
+  /// The same applies when the subscription resumes after a lost connection: the broker may have lost the topic.
   @Test func aTopicThatIsGoneAfterALostConnectionIsNotCreatedAnew() throws {
     let stage = try Stage()
     let client = try stage.persistentClient()
-    // A publication, too, would create the topic again.
+    // A publication would create the topic again, too.
     let publisher = try stage.client("publisher")
     try stage.publish(["a"], to: "t", with: publisher)
     let recorder = Recorder<TopicRecord>()

@@ -8,8 +8,8 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceClient
 
-/// A broker that ends streams at random moments since their topics move, from a seed: every record is in the topic once, and every subscriber
-/// gets the topic's records in order, each once, and no more than it asked for.
+/// A broker that ends streams at random moments because their topics move, from a seed. Every record is in the topic once. Every subscriber gets the
+/// topic's records once, in order, and no more than its demand.
 @Suite struct MoveSeedTests {
   @Test(arguments: 1...60 as ClosedRange<UInt64>)
   func nothingIsLostOrRepeated(seed: UInt64) throws {
@@ -21,7 +21,7 @@ import Testing
     let clients = try (0..<3).map { number in
       try stage.client("client \(number)") {
         $0.seed = seed &+ UInt64(number)
-        // One without reconnection follows moves as well.
+        // A client without reconnection follows moves as well.
         if number > 0 { $0.reconnect = ReconnectPolicy() }
       }
     }
@@ -29,7 +29,7 @@ import Testing
     let subject = clients[0].subject("t.a", buffer: .init(records: 50))
     var moved = 0
 
-    /// Ends some of the streams that are open.
+    /// Ends some of the open streams.
     func move() {
       stage.brokerLoop.perform {
         for context in stage.broker.contexts {
@@ -78,7 +78,7 @@ import Testing
       if world.random.oneIn(2) { move() }
       world.run(for: world.random.next(in: .zero ... .milliseconds(40)))
     }
-    // One that stays to the end.
+    // A subscriber that stays to the end.
     subscribe()
     subscribers.last?.cancelsAt = nil
     try stage.wait(subject.flush(completion:))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What the client sends, and its subscribers and producers get, when a stream ends since its topic moves to another node.
+/// Frames of the client, and events of its subscribers and producers, when a stream ends because its topic moves to another node.
 @Suite struct MoveTests {
   private let broker: ScriptedBroker
 
@@ -32,7 +32,7 @@ import Testing
     broker.settle()
   }
 
-  /// Returns what the client sends next, and after how long.
+  /// Returns the client's next frame, and the time until it was sent.
   private func next<F: Frame>(_ type: F.Type = F.self) throws -> (frame: F, delay: Duration) {
     let before = broker.world.now
     #expect(broker.world.run(limit: .seconds(60)) { !broker.received.isEmpty })
@@ -117,14 +117,14 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 7, ["a"]))
     broker.settle()
     #expect(recorder.history == [.subscription, .value("a")])
-    // After a while without a move, the delays begin with the shortest again.
+    // After a while without a move, the delays start with the shortest again.
     broker.world.run(for: .seconds(1))
     _ = broker.takeReceived()
     move(1)
     #expect(try next(Subscribe.self).delay < .milliseconds(12))
   }
 
-  /// A node that opens streams and ends them at once isn't asked every ten milliseconds.
+  /// The client doesn't ask a node every ten milliseconds that opens streams and ends them immediately.
   @Test func aStreamThatMovesAsSoonAsItIsOpenKeepsItsDelays() throws {
     let client = try client()
     let recorder = Recorder<TopicRecord>()
@@ -204,7 +204,7 @@ import Testing
     broker.send(deliver(stream: 2, firstOffset: 0, ["x"]))
     subject.send(Message("y"))
     broker.world.run(for: .milliseconds(2))
-    // Before the moved stream is opened again.
+    // This happens before the moved stream is opened again.
     #expect(Set(broker.received.map(\.type)) == [.demand, .publish])
     #expect(other.values == ["x"])
     _ = broker.takeReceived()
@@ -226,7 +226,7 @@ import Testing
     subject.send(Message("d"))
     let again = try next(PublishOpen.self).frame
     #expect(again.producer == opened.producer && again.firstSequence == 1)
-    // The next owner has the second one as well.
+    // The next owner has the second record as well.
     broker.send(PublishOpened(epoch: 1, grantedThrough: 100, nextSequence: 2), 1)
     #expect(try published() == ["2: c", "3: d"])
     broker.send(Ack(through: 4, lastOffset: 3), 1)
@@ -295,7 +295,7 @@ import Testing
     #expect(broker.takeReceived().map(\.type) == [.topicShow, .topicDelete])
     move(1)
     #expect(try next(TopicShow.self).frame.topic == "t")
-    // A refused request wasn't carried out, whatever it asks for.
+    // A denied request wasn't executed, so any request may be repeated.
     move(2)
     #expect(try next(TopicDelete.self).frame.topic == "t")
     broker.send(Done(), 2)

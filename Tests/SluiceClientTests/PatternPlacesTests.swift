@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Where a subscription to a pattern is, as the broker tells it.
+/// The positions of a subscription to a pattern, as reported by the broker.
 @Suite struct PatternPlacesTests {
   private var places: PatternPlaces
 
@@ -25,7 +25,7 @@ import Testing
       number: number, topic: topic, place: Subscribed(epoch: epoch, nextOffset: offset, liveOffset: offset))
   }
 
-  /// What the next stream is opened with, in one frame.
+  /// The request for the next stream, in one frame.
   private mutating func reopen() -> SubscribePattern {
     let (frame, others) = places.open(granted: 5, frameSize: 1 << 20)
     #expect(others.isEmpty && !frame.more)
@@ -47,7 +47,7 @@ import Testing
     _ = try places.select(2)
     #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.y", 0))
     _ = try places.select(1)
-    // Time marks are the topic's.
+    // Time marks belong to the topic.
     #expect(try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil) == ("a.x", 9))
     #expect(
       Set(reopen().positions) == [
@@ -64,7 +64,7 @@ import Testing
     let place = Subscribed(epoch: 2, nextOffset: 5, liveOffset: 5, continues: true)
     #expect(try places.matched(Matched(number: 1, topic: "a.x", place: place)) == .rewound(nextOffset: 5))
     #expect(reopen().positions == [TopicPosition(topic: "a.x", epoch: 2, nextOffset: 5)])
-    // Nothing that had come was lost.
+    // No received record was lost.
     let next = Subscribed(epoch: 3, nextOffset: 5, liveOffset: 5, continues: true)
     #expect(try places.matched(Matched(number: 1, topic: "a.x", place: next)) == .known)
     #expect(reopen().positions == [TopicPosition(topic: "a.x", epoch: 3, nextOffset: 5)])
@@ -74,7 +74,7 @@ import Testing
     _ = try places.matched(matched(1, "a.x", at: 4))
     _ = try places.select(1)
     _ = try places.deliver(DeliverHeader(firstOffset: 4, count: 2), lastMark: 9)
-    // The same life, then one that continues it, then another one.
+    // The same epoch, then one that continues it, then another one.
     #expect(try places.matched(matched(2, "a.x", at: 6)) == .known)
     #expect(throws: WireError.self) {
       try places.deliver(DeliverHeader(firstOffset: 6, count: 1), lastMark: nil)
@@ -128,7 +128,7 @@ import Testing
 
   @Test mutating func topicsThatWereMadeWhileThereWasNoConnectionAreReadFromTheirFirstRecord() throws {
     _ = try places.matched(matched(1, "a.x"))
-    // Not all were named yet, so the next may be one that was there.
+    // The list wasn't complete yet, so the next topic may be one that already existed.
     #expect(reopen().start == .new)
     _ = try places.matched(matched(1, "a.x"))
     #expect(try places.select(0) == [])
@@ -144,7 +144,7 @@ import Testing
     #expect(try places.select(0) == ["a.x"])
     #expect(try places.select(0) == [])
     #expect(reopen().positions.map(\.topic) == ["a.y"])
-    // Its place is used again.
+    // Its slot is reused.
     #expect(try places.matched(matched(5, "a.z")) == .change(.matched(nextOffset: 0)))
     #expect(places.count == 2)
   }
@@ -153,19 +153,19 @@ import Testing
     _ = try places.matched(matched(1, "a.x"))
     _ = try places.select(1)
     _ = try places.deliver(DeliverHeader(firstOffset: 0, count: 3), lastMark: 5)
-    // On the same stream it has ended before.
+    // On the same stream the topic has ended before.
     #expect(try places.completed() == "a.x")
     #expect(try places.matched(matched(2, "a.x", epoch: 2)) == .change(.matched(nextOffset: 0)))
     #expect(throws: WireError.self) { _ = try places.select(1) }
     _ = try places.select(2)
     #expect(try places.deliver(DeliverHeader(firstOffset: 0, count: 1), lastMark: nil) == ("a.x", 0))
-    // On another one it isn't known what was missed.
+    // On another stream it is unknown how many records were missed.
     _ = reopen()
     #expect(try places.matched(matched(1, "a.x", epoch: 3, at: 7)) == .restarted(nextOffset: 7))
     _ = try places.select(1)
     _ = try places.completed()
     _ = reopen()
-    // Unless it had ended.
+    // Unless the topic had ended.
     #expect(try places.matched(matched(1, "a.x", epoch: 4)) == .change(.matched(nextOffset: 0)))
   }
 

@@ -7,9 +7,9 @@ import Testing
 
 @testable import SluiceClient
 
-/// `client.topics(matching:)` and a broker.
+/// `client.topics(matching:)` with a broker.
 @Suite struct PatternTests {
-  /// A subscriber's values with the names of their topics.
+  /// Records a subscriber's values with the names of their topics.
   private func record(_ recorder: Recorder<String>, _ topics: RemoteTopic<TopicRecord>) {
     topics.map { "\($0.topic)@\($0.offset)=\($0.string)" }.subscribe(recorder)
   }
@@ -96,7 +96,7 @@ import Testing
     stage.world.run(for: .seconds(1))
     for round in 0..<5 {
       stage.world.network.connections.last { !$0.isOver }?.reset()
-      // Where it goes on, what it doesn't know yet, and what isn't its own.
+      // Publish to a topic that it continues, to one that it doesn't know yet, and to one that doesn't match.
       try stage.publish(["3"], to: "t.a", with: producer)
       try stage.publish(["4"], to: "t.new\(round)", with: producer)
       stage.world.run(for: .seconds(10))

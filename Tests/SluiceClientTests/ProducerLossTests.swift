@@ -33,7 +33,7 @@ import Testing
     return recorder
   }
 
-  /// A program that doesn't ask for the number of producers isn't told, and no demand goes to it.
+  /// A program that doesn't request producer events gets none, and they use no demand.
   @Test func otherEventsAreAsBefore() throws {
     let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(3))
     others.topic("t").events.subscribe(recorder)
@@ -49,7 +49,7 @@ import Testing
     #expect(recorder.history == [.subscription, .live, .value("0"), .value("1")])
   }
 
-  /// As every value, the event waits for demand and uses it up.
+  /// Like every value, the event waits for demand and uses it.
   @Test func theEventTakesDemand() throws {
     let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(2))
     others.topic("t").events(including: .producers).subscribe(recorder)
@@ -76,7 +76,7 @@ import Testing
     #expect(recorder.history == [.subscription, .value("a"), .live])
     first.close()
     stage.world.run(for: .seconds(60))
-    // There is another one.
+    // Another producer is still attached.
     #expect(recorder.history.last == .producers(1))
     second.close()
     stage.world.run(for: .seconds(9))
@@ -158,7 +158,7 @@ import Testing
     #expect(try shown().withoutProducers == 0)
   }
 
-  /// Each life of a topic that starts over waits for as long, and one without subscribers waits for nothing.
+  /// The wait applies to each epoch of a topic that restarts. Without subscribers there is nothing to wait for.
   @Test func laterSubscribersOfATopicThatStartsOverAreToldAsWell() throws {
     let client = try stage.client("producer")
     let subject = client.subject("t", as: settings(.whileConnected))

@@ -5,9 +5,8 @@ import Testing
 
 @testable import SluiceClient
 
-/// The Reactive Streams rules for publishers, 1.1 to 1.11, of a topic of a real broker: with a connection that stands, and with one that is
-/// lost while the subscription is active; for records and for decoded values. In the rules' words a `Subscription` is signalled with
-/// onSubscribe, which is `receive(subscription:)` here, and so on.
+/// The Reactive Streams rules for publishers, 1.1 to 1.11, for a topic of a real broker, both for records and for decoded values. The connection
+/// either stays up or is lost while the subscription is active. The rules' onSubscribe is `receive(subscription:)` here, and so on.
 ///
 /// | rule | in short | here |
 /// |---|---|---|
@@ -19,7 +18,7 @@ import Testing
 /// | 1.6 | after an end the subscription counts as cancelled | `rule106…` |
 /// | 1.7 | nothing after an end | `rule107…` |
 /// | 1.8 | after cancel() the signals stop | `rule108…`, `RuleThreadTests` |
-/// | 1.9 | onSubscribe comes first, and subscribe returns normally; null is refused | `rule109…`; a subscriber that is null can't be written |
+/// | 1.9 | onSubscribe comes first, and subscribe returns normally; null is rejected | `rule109…`; a null subscriber isn't possible |
 /// | 1.10 | subscribe may be called often, each time with another subscriber | `rule110…` |
 /// | 1.11 | several subscribers are supported, each by itself | `rule111…` |
 @Suite struct PublisherRuleTests {
@@ -37,7 +36,7 @@ import Testing
     try scene.publish(10)
     try scene.disturb()
     #expect(subscriber.values == (0..<6).map { "\($0)" })
-    // Neither did anything more cross the network: what was sent before the connection was lost isn't counted twice.
+    // The broker sent no more than that either; records sent before the connection was lost aren't counted twice.
     if variant.phase == .steady { #expect(try scene.sent() == [6]) }
     #expect(subscriber.violations == [])
   }
@@ -62,7 +61,7 @@ import Testing
   func rule103SignalsComeOneAfterTheOther(_ variant: RuleScene.Variant) throws {
     let scene = try RuleScene(variant)
     try scene.publish(40)
-    // Asks from within each signal in both ways.
+    // Requests more from within each signal, in both ways.
     let subscriber = RuleSubscriber(.max(1)) { subscriber, _ in
       subscriber.request(.max(1))
       return .max(1)
@@ -79,7 +78,7 @@ import Testing
 
   @Test(arguments: RuleScene.Variant.all)
   func rule104AFailureIsSignalled(_ variant: RuleScene.Variant) throws {
-    // A topic that its producer fails, a topic that is deleted, a name that is none, a client that is closed.
+    // A topic that its producer fails, a deleted topic, an invalid name, and a closed client.
     let scene = try RuleScene(variant)
     try scene.publish(1)
     let failed = RuleSubscriber(.unlimited)
@@ -128,7 +127,7 @@ import Testing
     scene.subscribe(late)
     try scene.disturb()
     #expect(early.completion == .finished && late.completion == .finished)
-    // An end needs no demand, but it waits for the values that are owed before it.
+    // The end needs no demand, but values before it do.
     #expect(none.completion == nil)
     none.request(.max(2))
     try scene.disturb()
@@ -150,7 +149,7 @@ import Testing
     try scene.end()
     #expect(subscriber.completion == .finished)
     #expect(try scene.subscriptions() == 0)
-    // As after a cancellation: nothing comes of these.
+    // As after a cancellation, these calls have no effect.
     subscriber.request(.max(5))
     subscriber.cancel()
     subscriber.request(.unlimited)
@@ -179,7 +178,7 @@ import Testing
   func rule108AfterCancelTheSignalsStop(_ variant: RuleScene.Variant) throws {
     let scene = try RuleScene(variant)
     try scene.publish(10)
-    // From outside, from within a value in the middle of a batch, and from within the subscription.
+    // Cancel from outside, from within a value in the middle of a batch, and from within the subscription.
     let outside = RuleSubscriber(.max(5))
     let within = RuleSubscriber(.unlimited) { subscriber, value in
       if value == "3" { subscriber.cancel() }
@@ -206,11 +205,11 @@ import Testing
     try scene.end()
     let subscriber = RuleSubscriber(.unlimited)
     scene.subscribe(subscriber)
-    // Before subscribe has returned, without the network, and nothing else.
+    // Before subscribe returns, without the network, and without other signals.
     #expect(subscriber.signals == ["subscription"])
     try scene.disturb()
     #expect(subscriber.signals == ["subscription", "value", "completion"])
-    // Also when it is clear from the start that it can't be.
+    // Also if the subscription can't succeed.
     scene.closeClient()
     let late = RuleSubscriber(.unlimited)
     scene.subscribe(late)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What is sent to a subject, and what of it travels when.
+/// Publishing through a subject: which records are sent, and when.
 @Suite struct PublishingTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -17,7 +17,7 @@ import Testing
     client = try broker.client()
   }
 
-  /// A result that comes later.
+  /// A result that arrives later.
   private final class Later<Value: Sendable>: Sendable {
     private let box = Box<Result<Value, ClientError>?>(nil)
 
@@ -245,7 +245,7 @@ import Testing
     subject.flush(completion: flush.complete)
     subject.send("b")
     #expect(publish.error == .bufferFull)
-    // Everything accepted by then is dropped, so nothing is waited for.
+    // All accepted records are dropped, so there is nothing to wait for.
     #expect(flush.value != nil)
   }
 
@@ -279,7 +279,7 @@ import Testing
     try broker.open(0)
     let payload = [UInt8](repeating: 1, count: 60)
     for _ in 0..<5 { subject.send(Message(payload)) }
-    // The second still fits, since less than the limit was waiting.
+    // The second record still fits, because less than the limit was waiting.
     #expect(subject.acceptedCount == 2)
     #expect(subject.droppedCount == 3)
   }
@@ -374,7 +374,7 @@ import Testing
 
   // MARK: Upstream
 
-  /// A source that notes what it is asked for.
+  /// A source that records the demand it receives.
   private final class Source: Publisher, Subscription, @unchecked Sendable {
     typealias Output = Message
     typealias Failure = ClientError

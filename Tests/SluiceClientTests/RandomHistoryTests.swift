@@ -7,8 +7,8 @@ import Testing
 
 @testable import SluiceClient
 
-/// Clients and a broker on a network that delays, splits and reorders, from a seed: whatever happens, every subscriber gets the
-/// topic's records in order, without a gap, and no more than it asked for.
+/// Clients and a broker on a network that delays, splits and reorders, from a seed. Every subscriber gets the topic's records in order, without a
+/// gap, and no more than its demand.
 @Suite struct RandomHistoryTests {
   @Test(arguments: 1...60 as ClosedRange<UInt64>)
   func subscribersGetWhatTheyAskedForInOrder(seed: UInt64) throws {
@@ -34,12 +34,12 @@ import Testing
       subscribers.append(subscriber)
     }
 
-    // Publishes in portions, with subscribers that come and go between them.
+    // Publish in portions, with subscribers that come and go between them.
     var sent = 0
     while sent < total {
       let portion = min(world.random.next(in: 1...40), total - sent)
       for number in sent..<sent + portion {
-        // Some long enough to travel in pieces.
+        // Some are long enough to be sent in pieces.
         let length = world.random.oneIn(20) ? 5_000 : 0
         subject.enqueue(Message("\(number) " + String(repeating: "x", count: length))) { result in
           if case .failure(let error) = result { Issue.record("\(error)") }
@@ -72,7 +72,7 @@ import Testing
     #expect(try stage.subscriptions("t", clients[0]) == 0)
   }
 
-  /// Every event counts, so a subscriber of events gets no more of them than it asked for either.
+  /// Every event uses demand, so a subscriber of events gets no more of them than its demand either.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func eventsAreExactToo(seed: UInt64) throws {
     let stage = try Stage(seed: seed, conditions: SimulatedConditions()) {

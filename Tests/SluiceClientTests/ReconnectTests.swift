@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// When which server is tried.
+/// The order and times of connection attempts to several servers.
 @Suite struct ReconnectTests {
   private func policy(_ configure: (inout ReconnectPolicy) -> Void = { _ in }) -> ReconnectPolicy {
     var policy = ReconnectPolicy()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import SluiceClient
 
-/// Nothing stays behind: in the client, and at the broker.
+/// Objects and streams are released, in the client and at the broker.
 @Suite struct ReleaseTests {
-  /// Weak references to what should be gone.
+  /// Weak references to objects that should be released.
   private final class Witness {
     private var references: [(name: String, object: () -> AnyObject?)] = []
 
@@ -15,13 +15,13 @@ import Testing
       references.append((name, { [weak object] in object }))
     }
 
-    /// The names of those that are still there.
+    /// The names of the objects that still exist.
     var alive: [String] { references.filter { $0.object() != nil }.map(\.name) }
   }
 
   private final class Token {}
 
-  /// A sink that holds a token, so that it can be seen whether its closures are gone.
+  /// A sink that retains a token, which shows whether its closures are released.
   private func sink(_ topic: RemoteTopic<TopicRecord>, _ witness: Witness, _ name: String) -> AnyCancellable {
     let token = Token()
     witness.watch(token, name)

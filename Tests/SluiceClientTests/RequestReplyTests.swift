@@ -8,9 +8,9 @@ import Testing
 
 @testable import SluiceClient
 
-/// Requests and replies, with a replier that does by hand what the library's does.
+/// Requests and replies, with a manual replier in place of the library's.
 @Suite struct RequestReplyTests {
-  /// Takes requests and keeps them.
+  /// Collects requests.
   private final class Service {
     var requests: [TopicRecord] = []
     private var subscription: AnyCancellable?
@@ -22,7 +22,7 @@ import Testing
       }
     }
 
-    /// Answers a request by its text.
+    /// Replies to the request with that text.
     func reply(to text: String, _ message: Message, with client: Client) throws {
       let request = try #require(requests.first { $0.string == text })
       let headers = request.headers
@@ -53,7 +53,7 @@ import Testing
     #expect(stage.world.run { first.value != nil && second.value != nil })
     #expect(first.value == .success("one"))
     #expect(second.value == .success("two"))
-    // One inbox for all, which keeps nothing.
+    // One inbox, which retains nothing, serves all requests.
     let inbox = try #require(service.requests[0].headers.first { $0.name == "reply-to" }?.string)
     #expect(service.requests[1].headers.contains { $0.name == "reply-to" && $0.string == inbox })
     let info = try stage.wait { asking.topic(show: inbox, completion: $0) }
@@ -114,7 +114,7 @@ import Testing
   @Test func aTopicWithoutSubscribersCannotReply() throws {
     let stage = try Stage()
     let (asking, answering) = (try stage.client("asking"), try stage.client("answering"))
-    // There is no such topic, and the request makes none.
+    // The topic doesn't exist, and the request doesn't create it.
     let unknown = try stage.failure { asking.request("svc", "1", timeout: .seconds(1000), completion: $0) }
     #expect(unknown?.code == .noResponders)
     #expect(
@@ -122,11 +122,11 @@ import Testing
         == "no subscriber is attached to topic svc, so nothing can reply; start one that replies, then ask again"
     )
     #expect(try stage.subscriptions("svc", asking) == nil)
-    // Nor when it is there: the record isn't taken.
+    // Nor if it exists: the record isn't accepted.
     try stage.publish(["0"], to: "svc", with: answering)
     let alone = try stage.failure { asking.request("svc", "2", timeout: .seconds(1000), completion: $0) }
     #expect(alone?.code == .noResponders)
-    // A subscriber changes that, and its leaving changes it back, on a publication that is open.
+    // A subscriber changes that for an open publication, until it leaves.
     var service: Service? = Service(answering, "svc")
     #expect(stage.world.run { (try? stage.subscriptions("svc", asking)) == 1 })
     let answer = ask(asking, "3")
@@ -141,7 +141,7 @@ import Testing
     #expect(try stage.wait { asking.topic(show: "svc", completion: $0) }.summary.nextOffset == 2)
   }
 
-  /// What a refused request was granted is given back: a topic that follows its subscribers grants as much as before.
+  /// A denied request returns its grant: a topic that follows its subscribers grants as much as before.
   @Test func aRefusedRequestUsesUpNoGrant() throws {
     let stage = try Stage()
     let (asking, answering) = (try stage.client("asking"), try stage.client("answering"))
@@ -244,7 +244,7 @@ import Testing
     var configuration = BrokerConfiguration()
     configuration.listen = [.host("127.0.0.1", port: 0)]
     configuration.loops = 1
-    // This process may be held up for a while.
+    // This process may be delayed for a while.
     configuration.limits.keepalive = 0
     configuration.limits.handshake = .seconds(600)
     let broker = try Broker(configuration)
@@ -273,7 +273,7 @@ import Testing
         guard let number = Int(request.string) else { throw TopicFailure(message: "no such thing") }
         return Message("\(number * 2)")
       }
-      // It answers what comes from when its subscription stands.
+      // It answers requests published after its subscription is open.
       _ = try await answering.ping()
       try await withThrowingTaskGroup(of: Void.self) { group in
         for number in 0..<100 {

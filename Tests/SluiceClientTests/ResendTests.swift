@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What a producer sends again after a lost connection.
+/// Records that a producer resends after a lost connection.
 @Suite struct ResendTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -16,7 +16,7 @@ import Testing
     client = try broker.client { $0.reconnect = ReconnectPolicy() }
   }
 
-  /// The sequences and payloads of the PUBLISH frames that came since the last call.
+  /// The sequences and payloads of the PUBLISH frames since the last call.
   private func published() throws -> [String] {
     try broker.takeReceived().filter { $0.type == .publish }.map { frame in
       let header = try frame.body.withUnsafeBytes { try PublishHeader.decode($0).header }
@@ -31,7 +31,7 @@ import Testing
     return frame
   }
 
-  /// Ends a stream with an error, behind which the client opens the publication again. Returns the new stream.
+  /// Ends a stream with an error, after which the client reopens the publication. Returns the new stream.
   private func reopen(_ stream: UInt32, after code: ErrorCode, next: UInt64) throws -> UInt32 {
     broker.send(Fault(code: code, message: "it ends"), stream)
     broker.world.run(for: .milliseconds(100))
@@ -99,7 +99,7 @@ import Testing
     #expect(try published() == [])
     broker.send(Demand(grantedThrough: 5), 1)
     #expect(try published() == ["3: d", "4: e"])
-    // Cut and uncut parts in their order.
+    // Split and complete batches in order.
     _ = try reopen(2)
     #expect(try published() == ["2: c", "3: d", "4: e"])
   }
@@ -126,7 +126,7 @@ import Testing
     #expect(flushed.value)
   }
 
-  /// It also once kept the loop busy, which shows here in that time stands still.
+  /// A former defect also kept the loop busy, so that simulated time stood still.
   @Test func whatIsSentToADepartingBrokerWaits() throws {
     let subject = client.subject("t")
     try broker.open(100)
@@ -292,7 +292,7 @@ import Testing
     #expect(recorder.completion == .failure(.producerFenced))
   }
 
-  /// In a cluster, an opening that was held up between two nodes comes behind the one that has replaced it.
+  /// In a cluster, an opening that was delayed between two nodes may arrive after its successor.
   @Test func anEarlierOpeningOfItsOwnDoesNotFenceAProducer() throws {
     let subject = client.subject("t")
     let recorder = Recorder<Message>()
@@ -305,7 +305,7 @@ import Testing
     broker.settle()
     #expect(subject.acknowledgedCount == 1)
     #expect(recorder.completion == nil)
-    // It was one opening, so that another time it is another producer.
+    // Only one opening was repeated, so the next error means another producer.
     broker.send(Fault(code: .producerFenced, message: "another"), third)
     broker.settle()
     #expect(recorder.completion == .failure(.producerFenced))

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What subscribers hear when their broker was restarted and has lost its topics in memory, and what the program does.
+/// Events of subscribers whose broker was restarted and has lost its topics in memory, and how programs continue.
 @Suite struct RestartedBrokerTests {
   private let stage: Stage
   private let client: Client
@@ -22,7 +22,7 @@ import Testing
     stage.world.run(for: .seconds(1))
   }
 
-  /// Restarts the broker, and lets a producer go on.
+  /// Restarts the broker, and lets a producer continue.
   private func restart() throws {
     stage.crash()
     stage.world.run(for: .seconds(1))
@@ -42,7 +42,7 @@ import Testing
     try restart()
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .value("c")])
     #expect(notices.value == [Self.restarted])
-    #expect(notices.value.first?.description.contains("topic t was started anew") == true)
+    #expect(notices.value.first?.description.contains("topic t was recreated") == true)
   }
 
   @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(0)])
@@ -52,7 +52,7 @@ import Testing
     try publish("a", "b")
     try restart()
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .failure(.epochChanged)])
-    // Which `retry` would do.
+    // As `retry` would do.
     let again = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(again)
     stage.world.run(for: .seconds(1))
@@ -92,7 +92,7 @@ import Testing
     let recorder = Recorder<TopicRecord>()
     client.topics(matching: "*", from: .earliest).subscribe(recorder)
     stage.world.run(for: .seconds(1))
-    // The topic is there again before the subscription is.
+    // The topic exists again before the client resubscribes.
     stage.crash()
     try stage.restart()
     let other = try stage.client("other")

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What travels after a lost connection, frame by frame, and what subscribers hear of it.
+/// Frames after a lost connection, and the events of subscribers.
 @Suite struct ResumeTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -47,10 +47,10 @@ import Testing
     broker.breakOff()
     #expect(try broker.takeOnly(Subscribe.self) == asked)
     #expect(asked.start == Subscribe.Start(start))
-    // From now on it is known, although nothing has come.
+    // From here on the position is known, although no record has arrived.
     subscribed(from: 7)
     broker.breakOff()
-    // An offset that may be beyond the topic's end is a wish, and says nothing of the epoch.
+    // An offset start may be beyond the topic's end, so it doesn't fix the epoch.
     let epoch: UInt64 = start == .offset(7) ? 0 : 1
     #expect(
       try broker.takeOnly(Subscribe.self)
@@ -69,7 +69,7 @@ import Testing
     broker.settle()
     broker.breakOff()
     #expect(try broker.takeOnly(Subscribe.self).start == .offset(9))
-    // And on the way back.
+    // Also after another loss.
     subscribed(from: 12)
     broker.breakOff()
     #expect(try broker.takeOnly(Subscribe.self).start == .offset(9))
@@ -145,14 +145,14 @@ import Testing
     broker.world.network.connections[0].reset()
     broker.settle()
     #expect(recorder.values == ["a"])
-    // It is given out during the outage.
+    // It is delivered during the outage.
     recorder.subscription?.request(.max(1))
     broker.settle()
     #expect(recorder.values == ["a", "b"])
     broker.world.run(for: .seconds(1))
     let frame: Subscribe = try broker.takeOnly()
     #expect(frame.start == .offset(4))
-    // Two wait here, and four are to be kept.
+    // Two records wait here, and the prefetch is four.
     #expect(frame.grantedThrough == 2)
     subscribed(from: 4)
     broker.send(deliver(stream: 1, firstOffset: 4, ["e", "f"]))
@@ -309,7 +309,7 @@ import Testing
     broker.breakOff()
     #expect(broker.takeReceived().isEmpty)
     #expect(code(result) == .cutOff)
-    // One that wasn't sent yet waits.
+    // A request that wasn't sent yet waits.
     broker.world.network.connections.last?.reset()
     broker.settle()
     client.deleteTopic("u") { result.value = $0 }
@@ -390,7 +390,7 @@ import Testing
     #expect(client.failure?.code == .gaveUp)
     #expect(published.value == .gaveUp)
     #expect(shown.value == .gaveUp)
-    // What it has it still gives out, and then the end.
+    // Received values are still delivered, and then the failure.
     #expect(recorder.history == [.subscription, .value("a")])
     recorder.subscription?.request(.max(1))
     broker.settle()

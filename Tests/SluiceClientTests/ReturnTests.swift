@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Clients that come back, against a real broker in a simulated network.
+/// Clients that reconnect to a real broker in a simulated network.
 @Suite struct ReturnTests {
   private func message(_ numbers: Range<Int>) -> [Message] { numbers.map { Message("\($0)") } }
 
@@ -24,7 +24,7 @@ import Testing
     let subject = client.subject("t")
     for round in 0..<20 {
       for number in round * 50..<(round + 1) * 50 { subject.send(Message("\(number)")) }
-      // In the middle of it.
+      // In the middle of publishing.
       stage.world.run(for: .microseconds(50 + 37 * round))
       stage.reset()
       stage.world.run(for: .milliseconds(300))
@@ -73,7 +73,7 @@ import Testing
     stage.world.run(for: .seconds(1))
     #expect(recorder.values == text(0..<3))
     #expect(recorder.completion == .failure(.epochChanged))
-    // What is in the new life is what the first didn't acknowledge.
+    // The new epoch contains the records that the first one didn't acknowledge.
     let late = Recorder<TopicRecord>()
     client.topic("t").subscribe(late)
     stage.world.run(for: .seconds(1))
@@ -116,7 +116,7 @@ import Testing
     #expect(source.given == 500)
     let late = Recorder<TopicRecord>()
     client.topic("t").subscribe(late)
-    // After so many losses it waits for long.
+    // After that many losses, the delay is long.
     #expect(stage.world.run(limit: .seconds(30)) { late.values.count == 500 })
     #expect(late.values == text(0..<500))
     _ = attachment
@@ -132,7 +132,7 @@ import Testing
     try stage.publish((0..<5_000).map { Message("\($0) \(filler)") }, to: "t", with: client)
     #expect(stage.world.run(limit: .seconds(60)) { quick.values.count == 5_000 })
     #expect(slow.values.count == 1)
-    // It has got no more than it asked for, so there is nothing to keep.
+    // It has received no more than its demand, so nothing is buffered.
     let shown = try stage.wait { client.topic(show: "t", completion: $0) }
     #expect(shown.subscriptions.map(\.sent).sorted() == [1, 5_000])
     stage.reset()
@@ -187,7 +187,7 @@ import Testing
   }
 }
 
-/// Gives numbers as they are asked for.
+/// Delivers numbers on demand.
 private final class CountingSource: Publisher, Subscription {
   typealias Output = Message
   typealias Failure = ClientError

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Subscriptions whose broker comes back without the last records of a durable topic.
+/// Subscriptions whose broker returns without the last records of a durable topic.
 @Suite struct RewindTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -41,7 +41,7 @@ import Testing
     subscribed(2, from: 1)
     deliver(1, ["x", "y"])
     broker.breakOff()
-    // The next one goes on in that life.
+    // The next subscription continues in that epoch.
     let again: Subscribe = try broker.takeOnly()
     #expect(again.epoch == 2 && again.start == .offset(3))
     subscribed(3, from: 3)
@@ -70,7 +70,7 @@ import Testing
     #expect(try broker.takeOnly(Demand.self).grantedThrough == 3)
   }
 
-  /// The event costs a value that was asked for, and the broker isn't asked for a record in its place.
+  /// The event uses one requested value, and no record is requested in its place.
   @Test func theEventCountsAgainstDemand() throws {
     let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(4))
     client.topic("t").events.subscribe(recorder)
@@ -87,7 +87,7 @@ import Testing
     #expect(recorder.history.last == .value("y"))
   }
 
-  /// What came and wasn't asked for yet is still handed over, in front of what has its offsets now.
+  /// Received values without demand are still delivered, before the records that now have their offsets.
   @Test func whatWaitsComesFirst() throws {
     let recorder = Recorder<TopicEvent<TopicRecord>>(initial: .max(1))
     client.topic("t", prefetch: .keepFull(8)).events.subscribe(recorder)
@@ -130,13 +130,13 @@ import Testing
     #expect(try commits() == [1])
     broker.breakOff()
     _ = broker.takeReceived()
-    // Nothing is said before it is known what offsets mean.
+    // Commits wait until the meaning of their offsets is known.
     records.value[3].commit()
     #expect(try commits() == [])
     subscribed(2, from: 2)
     #expect(try commits() == [2])
     deliver(2, ["x", "y", "z"])
-    // "c" and "d" have other records' offsets.
+    // "c" and "d" have the offsets of other records.
     records.value[2].commit()
     #expect(try commits() == [])
     records.value[4].commit()
@@ -175,7 +175,7 @@ import Testing
     _ = broker.takeReceived()
     subscribed(2, from: 3)
     #expect(try commits() == [2])
-    // "c" and "d", of which only the former is still there.
+    // "c" and "d"; the topic still has only the former.
     recorder.subscription?.request(.max(2))
     #expect(try commits() == [3])
     deliver(3, ["x"])

@@ -5,10 +5,10 @@ import Testing
 
 @testable import SluiceClient
 
-/// The Reactive Streams rules that are about threads, on real threads and sockets: signals come one at a time (1.3), and request and cancel are
-/// called from anywhere (3.1, 3.5), with a connection that stands and with one that breaks off again and again.
+/// The Reactive Streams rules about threads, on real threads and sockets: signals come one at a time (1.3), and request and cancel are called from
+/// anywhere (3.1, 3.5). The connection either stays up or breaks repeatedly.
 @Suite struct RuleThreadTests {
-  /// Counts on any thread, and holds each call against the rules.
+  /// Counts on any thread, and checks each call against the rules.
   private final class ThreadedSubscriber: Subscriber, Sendable {
     typealias Input = TopicRecord
     typealias Failure = ClientError
@@ -65,7 +65,7 @@ import Testing
     try await setting.publish(2_000, to: "t")
   }
 
-  /// Breaks the connection off now and then until `body` has ended.
+  /// Breaks the connection repeatedly until `body` returns.
   private func disturbing(
     _ phase: RuleScene.Phase, _ client: Client, _ body: @Sendable () async throws -> Void
   )
@@ -104,7 +104,7 @@ import Testing
         }
       }
     }
-    // The breaker has gone by now: what was asked for comes, and no more.
+    // The connection is no longer broken: the requested values arrive, and no more.
     while subscribers.contains(where: { $0.count.load(ordering: .relaxed) < 1_500 }) { await Task.yield() }
     _ = try await client.ping()
     for subscriber in subscribers {
@@ -131,11 +131,11 @@ import Testing
             }
           }
         }
-        // The call that was under way when it returned.
+        // One call may have been in progress when cancel() returned.
         #expect(subscriber.late.load(ordering: .relaxed) <= 1)
         #expect(subscriber.violations.load(ordering: .relaxed) == 0)
         let count = subscriber.count.load(ordering: .relaxed)
-        // Asked on the same connection behind the cancellation; or on another, after the broker has lost the one before.
+        // The request follows the cancellation on the same connection; or it is sent on another one, after the broker has closed the former.
         if phase == .steady {
           #expect(try await client.topic(show: "t").subscriptions.isEmpty)
         } else {

@@ -7,16 +7,17 @@ import Testing
 
 @testable import SluiceClient
 
-/// The same program with `share(replay:scope:)` in a process and with a remote topic: subscribers hear the same, and the source is used in the same way.
+/// The same program with `share(replay:scope:)` in a process and with a remote topic: subscribers get the same events, and the source is used in the
+/// same way.
 @Suite struct ShareComparisonTests {
-  /// What a program does; A and B are subscribers.
+  /// A step of a program; A and B are subscribers.
   enum Step: String, Sendable {
     case subscribeA, subscribeB, cancelA, cancelB, giveTwo, finish, fail
   }
 
   struct Case: Sendable, CustomTestStringConvertible {
     var name: String
-    /// How many values each run of the source has at once, and whether it finishes then.
+    /// How many values each run of the source delivers immediately, and whether it then finishes.
     var values: Int
     var finishes: Bool
     var steps: [Step]
@@ -51,7 +52,7 @@ import Testing
     (.whileConnected, .whileConnected), (.forever, .forever),
   ]
 
-  /// Runs a program, and returns what there is to see of it.
+  /// Runs a program. Returns the observed events.
   private func run(
     _ program: Case, _ topic: AnyPublisher<String, ClientError>, _ source: TestSource, settle: () -> Void
   ) -> [String] {
@@ -108,7 +109,7 @@ import Testing
     }
   }
 
-  /// What is under way from the first run when its subscriber leaves isn't for the next one, whenever that comes.
+  /// Values of the first run that are in transit when its subscriber leaves never reach the next one, whenever it subscribes.
   @Test(arguments: 0..<40)
   func nothingOfARunReachesTheNextSubscribers(_ step: Int) throws {
     let stage = try Stage(seed: UInt64(step), conditions: SimulatedConditions())
@@ -164,7 +165,7 @@ import Testing
     let (producer, others) = (try stage.persistentClient("source"), try stage.persistentClient("others"))
     let source = TestSource(count: 3, ending: .finished)
     let publication = source.publish(to: producer, topic: "t", as: .shared(replay: 3), when: .connected)
-    // It has room for all three, and asks for none of them.
+    // The buffer has room for all three, and the subscriber requests none.
     let slow = Recorder<TopicRecord>(initial: .none)
     others.topic("t").subscribe(slow)
     let quick = Recorder<TopicRecord>()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// `share()` across processes: a source of a topic, and its subscribers elsewhere, with a real broker.
+/// `share()` across processes: a source of a topic and its subscribers in other processes, with a real broker.
 @Suite struct SharingTests {
   private func settings(_ connect: TopicSettings.Connect) -> TopicSettings {
     var settings = TopicSettings()
@@ -16,7 +16,7 @@ import Testing
     return settings
   }
 
-  /// A broker with a topic, a source's client and the subscribers'.
+  /// A broker with a topic, and the clients of the source and the subscribers.
   private func stage(_ connect: TopicSettings.Connect) throws -> (Stage, source: Client, others: Client) {
     let stage = try Stage { $0.topicDefaults.connect = connect }
     return (stage, try stage.persistentClient("source"), try stage.persistentClient("others"))
@@ -37,7 +37,7 @@ import Testing
       settle(stage)
       #expect(source.all.count == 1)
     }
-    // Replayed or live, all have got the same.
+    // All have received the same values, replayed or live.
     for recorder in recorders { #expect(recorder.values == (0..<5).map { "0.\($0)" }) }
     for recorder in recorders.dropLast() {
       recorder.subscription?.cancel()
@@ -144,7 +144,7 @@ import Testing
     others.topic("t").subscribe(recorder)
     settle(stage)
     #expect(recorder.values == ["0.0"])
-    // What the subscriber has, and what the topic may keep for it.
+    // The subscriber's values, and the records that the topic may buffer for it.
     #expect(source.active[0].given <= 1 + 4)
     for _ in 0..<99 {
       recorder.subscription?.request(.max(1))
@@ -168,7 +168,7 @@ import Testing
     for round in 0..<10 {
       source.active[0].give(Message("\(round)"))
       stage.world.run(for: .microseconds(60 * round))
-      // The source's was the first that was made, and the last once it has come back.
+      // The source's connection was the first one opened, and is the last one after a reconnection.
       let standing = stage.world.network.connections.filter { !$0.isOver }
       (round == 0 ? standing.first : standing.last)?.reset()
       settle(stage)
@@ -211,7 +211,7 @@ import Testing
     #expect(source.active.count == 1)
     try stage.restart()
     stage.world.run(for: .seconds(60))
-    // Whichever came back first: one upstream runs, and its subscriber hears it.
+    // Whichever reconnected first: one upstream runs, and its subscriber gets its values.
     #expect(source.active.count == 1)
     source.active[0].give("more")
     settle(stage)
@@ -305,7 +305,7 @@ import Testing
           }
         }
       }
-      // Its cancelling may be under way on the loop, until the loop has done all that was noted.
+      // A cancellation may be in progress on the loop until the loop has done its queued work.
       try await setting.settle()
       #expect(source.active.isEmpty)
       #expect(source.all.allSatisfy { $0.cancellations == 1 })

@@ -15,7 +15,7 @@ import Testing
     client = try broker.client { $0.reconnect = ReconnectPolicy() }
   }
 
-  /// Answers a PUBLISH_OPEN, and says whether the topic is connected.
+  /// Answers PUBLISH_OPEN, and reports whether the topic is connected.
   private func open(_ granted: UInt64, isConnected: Bool, stream: UInt32 = 1) {
     broker.send(PublishOpened(epoch: 1, grantedThrough: granted), stream)
     tell(isConnected, stream: stream)
@@ -219,7 +219,7 @@ import Testing
       throw ClientError.topicFailure("it was finished")
     }
     #expect(code.rawValue == 200)
-    // The description may say anything: the name of the type crosses alone.
+    // The description may contain anything, so only the type's name is sent.
     #expect(message == "Smoke")
     _ = cancellable
   }
@@ -268,7 +268,7 @@ import Testing
     broker.send(Complete(.finished), 1)
     broker.settle()
     #expect(source.all[0].cancellations == 1)
-    // A subject that is over takes no source.
+    // A subject that has ended accepts no source.
     let late = TestSource()
     let another = late.publish(to: subject, when: .connected)
     broker.settle()
@@ -370,7 +370,7 @@ import Testing
     tell(isStillConnected)
     #expect(source.all.count == 1)
     #expect(source.active.count == (isStillConnected ? 1 : 0))
-    // It owed three before, and is asked for the rest when half of them have come.
+    // Three values were outstanding. More are requested once half of them have arrived.
     if isStillConnected {
       for number in 0..<3 { source.active[0].give(Message("\(number)")) }
       #expect(payloads(broker.takeReceived()) == ["0", "1", "2"])

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// Settings that are stated where a topic is used, with a real broker.
+/// Settings stated by a topic's users, with a real broker.
 @Suite struct StatedSettingsTests {
   private let stage: Stage
   private let client: Client
@@ -32,11 +32,11 @@ import Testing
     #expect(info.isStated)
     #expect(info.settings.connect == .auto(1) && info.settings.replayRecords == 2)
     #expect(info.settings.flow == .lossless && info.settings.scope == .whileConnected)
-    // The rest is the broker's.
+    // The broker's defaults apply to the other settings.
     #expect(info.settings.bufferRecords == BrokerConfiguration.standardTopic(in: .memory).bufferRecords)
   }
 
-  /// The subscriber is there first, without a statement; then the producer comes, with one.
+  /// First a subscriber attaches without a statement, then a producer with one.
   @Test(arguments: [
     TopicSettings.shared, .shared(replay: 2), .shared(replay: 2, scope: .forever), .replayed(3),
     .backPressured, .oneShot,
@@ -54,7 +54,7 @@ import Testing
     let info = try shown()
     #expect(info.isStated)
     #expect(settings.difference(from: info.settings) == nil)
-    // A later subscriber finds what the settings say.
+    // A later subscriber sees the effect of the settings.
     let late = Recorder<TopicRecord>()
     others.topic("t").subscribe(late)
     settle()
@@ -95,7 +95,7 @@ import Testing
       })
     #expect(error.code == .topicExists)
     #expect(error.message.contains("flow free instead of lossless"))
-    // The same, or a part of it, is no other.
+    // Stating the same settings, or some of them, is no conflict.
     var part = TopicSettings()
     part.flow = .lossless
     for settings in [TopicSettings.backPressured, part] {
@@ -114,7 +114,7 @@ import Testing
     settle()
     #expect(recorder.history == [.subscription, .failure(.topicExists)])
     #expect(try !shown().isStated)
-    // What agrees with them makes them its own.
+    // A statement that matches the settings makes them the topic's stated settings.
     var agreeing = TopicSettings()
     agreeing.flow = .free
     let other = Recorder<TopicRecord>()

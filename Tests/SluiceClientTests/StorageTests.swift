@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// What a producer does while the broker's storage takes nothing.
+/// A producer's behaviour while the broker's storage accepts nothing.
 @Suite struct StorageTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -33,7 +33,7 @@ import Testing
     broker.settle()
   }
 
-  /// Lets the client ask again.
+  /// Waits for the client's next attempt.
   private func askedAgain() throws -> PublishOpen {
     _ = broker.world.run(limit: .seconds(60)) { !broker.received.isEmpty }
     return try broker.takeOnly()
@@ -59,7 +59,7 @@ import Testing
     refuse(code)
     #expect(states.value == ["active", "waiting 1: \(ClientError.Code(code))"])
     subject.send(Message("d"))
-    // Asked more and more rarely.
+    // The intervals between attempts increase.
     var times: [MonotonicTime] = []
     for _ in 0..<4 {
       let again = try askedAgain()
@@ -71,7 +71,7 @@ import Testing
     _ = try askedAgain()
     broker.send(PublishOpened(epoch: 1, grantedThrough: 100, nextSequence: 1), 1)
     #expect(try published() == ["1: b c", "3: d"])
-    // It has proved nothing yet.
+    // Success isn't confirmed yet.
     #expect(states.value.last == "waiting 5: \(ClientError.Code(code))")
     broker.send(Ack(through: 4, lastOffset: 3), 1)
     broker.settle()
@@ -151,7 +151,7 @@ import Testing
     #expect(failure.value?.code == .storageFailed)
   }
 
-  /// As `sluice pub` does: an operator may take hours to make room.
+  /// As in `sluice pub`: an operator may take hours to make room.
   @Test func itWaitsForAsLongAsTheStorageIsFull() throws {
     let broker = try ScriptedBroker()
     let client = try broker.client {
@@ -229,7 +229,7 @@ import Testing
   }
 }
 
-/// Sends what it was asked for when it is told to: the numbers from 0 on.
+/// Sends the requested numbers, from 0 on, when the test calls it.
 private final class ManualSource: Subscription, @unchecked Sendable {
   private(set) var asked = 0
   private(set) var sent = 0

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SluiceClient
 
-/// The Reactive Streams rules for subscriptions, 3.1 to 3.17, of a topic of a real broker: with a connection that stands, and with one that
-/// is lost while the subscription is active; for records and for decoded values.
+/// The Reactive Streams rules for subscriptions, 3.1 to 3.17, for a topic of a real broker, both for records and for decoded values. The connection either
+/// stays up or is lost while the subscription is active.
 ///
 /// | rule | in short | here |
 /// |---|---|---|
@@ -19,12 +19,12 @@ import Testing
 /// | 3.6 | after cancel(), request does nothing | `rule306…` |
 /// | 3.7 | after cancel(), cancel() does nothing | `rule307…` |
 /// | 3.8 | request(n) adds n | `rule308…` |
-/// | 3.9 | request(n) with n ≤ 0 is onError | less than nothing can't be said in `Demand`, and nothing is a mistake of the program, which stops it: `rule309…` |
+/// | 3.9 | request(n) with n ≤ 0 is onError | `Demand` can't be negative, and requesting nothing is a programming error that traps: `rule309…` |
 /// | 3.10 | request may call onNext synchronously | it never does: `rule310…` |
 /// | 3.11 | request may call onComplete or onError synchronously | it never does: `rule310…` |
 /// | 3.12 | cancel() makes the signals stop in the end | `rule312…`: at the broker too |
-/// | 3.13 | cancel() drops the references to the subscriber in the end | `rule313…`: at once |
-/// | 3.14 | cancel() may shut the publisher down when it was the last | the topic goes on: `rule314…` |
+/// | 3.13 | cancel() drops the references to the subscriber in the end | `rule313…`: immediately |
+/// | 3.14 | cancel() may shut the publisher down when it was the last | the topic continues: `rule314…` |
 /// | 3.15 | cancel() returns normally | `rule305…`: it can't throw |
 /// | 3.16 | request returns normally | `rule304…`: it can't throw |
 /// | 3.17 | any number of requests, up to 2^63-1 in all, which counts as unbounded | `rule317…` |
@@ -67,7 +67,7 @@ import Testing
     let subscriber = RuleSubscriber(.none)
     scene.subscribe(subscriber)
     try scene.disturb()
-    // The world stands still here: had it waited for anything, it would wait forever.
+    // The world stands still here: if it waited for anything, it would wait forever.
     for _ in 0..<100_000 { subscriber.request(.max(1)) }
     #expect(subscriber.signals == ["subscription"])
     try scene.disturb()
@@ -79,7 +79,7 @@ import Testing
   func rule305CancelReturnsAtOnce(_ variant: RuleScene.Variant) throws {
     let scene = try RuleScene(variant)
     try scene.publish(10)
-    // Before the loop knows of the subscription, while it is opened, while it stands, and while there is no connection.
+    // Before the subscription reaches the loop, while it opens, while it is open, and while there is no connection.
     let subscribers = (0..<4).map { _ in RuleSubscriber(.max(1)) }
     scene.subscribe(subscribers[0])
     subscribers[0].cancel()
@@ -125,7 +125,7 @@ import Testing
     subscriber.cancel()
     subscriber.cancel()
     try scene.disturb()
-    // The stream's number is another subscription's by now.
+    // Another subscription uses the stream's number by now.
     scene.subscribe(neighbour)
     scene.settle()
     subscriber.cancel()
@@ -150,7 +150,7 @@ import Testing
       try scene.disturb()
       #expect(subscriber.values.count == total)
     }
-    // Also what is asked for long before there is anything to deliver.
+    // Demand requested long before records exist counts as well.
     subscriber.request(.max(100))
     try scene.disturb()
     try scene.publish(100)
@@ -174,7 +174,7 @@ import Testing
     let scene = try RuleScene(variant)
     try scene.publish(5)
     try scene.end()
-    // With a prefetch all of it is here already.
+    // With a prefetch all records are here already.
     let subscriber = RuleSubscriber(.none)
     scene.client.topic("t", prefetch: .keepFull(10)).decoded { $0.string }.subscribe(subscriber)
     try scene.disturb()
@@ -199,7 +199,7 @@ import Testing
     #expect(try scene.subscriptions() == 3)
     for (index, subscriber) in subscribers.enumerated() {
       subscriber.cancel()
-      // The question travels behind the cancellation.
+      // The request follows the cancellation.
       let shown = try scene.stage.wait { scene.client.topic(show: "t", completion: $0) }
       #expect(shown.subscriptions.count == 2 - index)
       try scene.disturb()
@@ -259,7 +259,7 @@ import Testing
     for subscriber in subscribers { scene.subscribe(subscriber) }
     try scene.disturb()
     for subscriber in subscribers { #expect(subscriber.values.count == 1) }
-    // Very often, very much, and beyond what can be counted.
+    // Many requests, large ones, and a total beyond the maximum.
     for _ in 0..<50_000 { subscribers[0].request(.max(1)) }
     subscribers[1].request(.max(.max))
     subscribers[2].request(.max(.max - 1))
@@ -290,7 +290,7 @@ import Testing
     try scene.publish(500)
     #expect(quick.values.count == 2_500)
     #expect(slow.values.count == 1 && ahead.values.count == 1)
-    // Whatever was published: what they were sent is what they have, and what may be kept for them.
+    // The broker sent only the records delivered and those prefetched, however many were published.
     let sent = try scene.sent()
     #expect(sent[0] <= 1 && sent[1] <= 11)
     slow.request(.max(3))

@@ -4,7 +4,7 @@ import SluiceIO
 import SluiceSimulation
 import Testing
 
-/// What a program gets with the two imports that it has: the library's, and Combine's.
+/// The API available with two imports, the library's and Combine's.
 @Suite struct SurfaceTests {
   @Test func requestsCanBeAskedAndReadWithTheLibraryAlone() throws {
     let stage = try Stage()
@@ -38,7 +38,7 @@ import Testing
       }
     for number in 1...10 { subject.send(Message("\(number)")) }
     #expect(stage.world.run { sums == [2, 4, 6] })
-    // Three were enough, so the subscription is gone.
+    // Three were enough, so the subscription has ended.
     stage.world.run(for: .seconds(1))
     let info = try stage.wait { client.topic(show: "numbers", completion: $0) }
     #expect(info.summary.subscriptions == 0)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import SluiceClient
 
-/// The client on real threads and sockets, used from several at once.
+/// The client on real threads and sockets, used from several threads at once.
 @Suite struct ThreadTests {
-  /// Counts, and lets a test look on from other threads.
+  /// Counts values; a test may read the count from other threads.
   private final class Counter: Subscriber, Sendable {
     typealias Input = TopicRecord
     typealias Failure = ClientError
@@ -84,7 +84,7 @@ import Testing
       counter.cancel()
       try await setting.settle()
       let count = counter.count.load(ordering: .relaxed)
-      // The call that was under way.
+      // One call may have been in progress.
       #expect(counter.late.load(ordering: .relaxed) <= 1)
       try await setting.settle()
       #expect(counter.count.load(ordering: .relaxed) == count)
@@ -186,7 +186,7 @@ import Testing
 
   @Test func connectingCanBeCancelled() async throws {
     let loop = try SharedLoop.loop.get()
-    // Takes connections and says nothing.
+    // Accepts connections and sends nothing.
     let streams = Box<[any ByteStream]>([])
     let listener = try SharedLoop.network.listen(
       at: .host("127.0.0.1", port: 0), group: LoopGroup([loop])

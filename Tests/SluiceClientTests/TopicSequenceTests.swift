@@ -13,7 +13,7 @@ import Testing
     setting = try await LoopbackSetting()
   }
 
-  /// What the broker says of a topic's subscriptions, after everything that was noted on this client before.
+  /// A topic's subscriptions at the broker, after all work queued on this client.
   private func subscriptions(_ topic: String) async throws -> [TopicInfo.Subscription] {
     try await setting.client.topic(show: topic).subscriptions
   }
@@ -73,7 +73,7 @@ import Testing
     var iterator = setting.client.topic("t", prefetch: .keepFull(10)).records.makeAsyncIterator()
     for taken in 1...40 as ClosedRange<UInt64> {
       _ = try await iterator.next()
-      // What was asked for with that value has come before the answer to this.
+      // Demand requested with that value has arrived before the reply to this request.
       let sent = try #require(try await subscriptions("t").first).sent
       #expect(sent <= taken + 10)
       #expect(sent >= taken + 5)
@@ -96,7 +96,7 @@ import Testing
       for try await _ in topic.records { taken.withLock { $0 += 1 } }
     }
     while taken.withLock({ $0 }) < 20 { await Task.yield() }
-    // It waits for what never comes.
+    // It waits for a record that never comes.
     #expect(try await subscriptions("t").count == 1)
     task.cancel()
     try await task.value

@@ -8,7 +8,7 @@ import Testing
     let context = try #require(TraceContext(traceparent: parent, tracestate: "a=1,b=2"))
     #expect(context.traceID == "4bf92f3577b34da6a3ce929d0e0e4736" && context.spanID == "00f067aa0ba902b7")
     #expect(context.flags == 1 && context.state == "a=1,b=2" && context.traceparent == parent)
-    // A later version may have more behind.
+    // A later version may have additional fields.
     #expect(TraceContext(traceparent: "01" + parent.dropFirst(2) + "-what")?.traceparent == parent)
   }
 

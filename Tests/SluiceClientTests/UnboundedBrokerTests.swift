@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceClient
 
-/// A broker that sends without end what no demand limits, or answers what wasn't asked.
+/// A broker that sends unlimited frames that no demand limits, or replies that no request asked for.
 @Suite struct UnboundedBrokerTests {
   private let broker: ScriptedBroker
   private let client: Client
@@ -87,7 +87,7 @@ import Testing
     broker.settle()
     recorder.subscription?.request(.max(1))
     broker.settle()
-    // One that the subscriber knows of is reported.
+    // A topic that the subscriber knows is reported.
     broker.send(Unmatched(number: 9), 1)
     recorder.subscription?.request(.max(1_000))
     broker.settle()
@@ -122,7 +122,7 @@ import Testing
     #expect(client.failure?.code == .protocolViolation)
   }
 
-  /// The page asks clients to retry what a limit has ended.
+  /// The protocol page requires clients to retry subscriptions that a limit has ended.
   @Test func aSubscriptionThatALimitEndsIsOpenedAgainWhereItWas() throws {
     let recorder = try subscribed(.max(3))
     broker.send(deliver(stream: 1, firstOffset: 0, ["a"]))

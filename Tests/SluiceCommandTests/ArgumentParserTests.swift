@@ -135,8 +135,8 @@ struct ArgumentParserTests {
     arguments: [
       ([], "cmd needs TOPIC"),
       (["t", "--cuont", "3"], "there is no option --cuont; did you mean --count?"),
-      (["t", "--xyzzy"], "there is no option --xyzzy; an argument that begins with a dash goes behind --"),
-      (["t", "-5"], "there is no option -5; an argument that begins with a dash goes behind --"),
+      (["t", "--xyzzy"], "there is no option --xyzzy; write an argument that begins with a dash after --"),
+      (["t", "-5"], "there is no option -5; write an argument that begins with a dash after --"),
       (["t", "--count"], "--count needs a value: --count N"),
       (["t", "--quiet=yes"], "--quiet takes no value"),
       (["t", "--later", "x"], "--later: not in this version"),

@@ -4,10 +4,10 @@ import Testing
 @testable import SluiceDaemon
 @testable import SluiceTool
 
-/// What completions offer is what commands take.
+/// Completions offer the values that commands accept.
 @Suite("Words that values can be")
 struct ChoiceTests {
-  /// What a command says to these arguments; nil if it takes them.
+  /// A command's error for these arguments; nil if it accepts them.
   private func complaint(_ page: CommandPage, _ arguments: [String]) -> String? {
     do throws(UsageError) {
       if page.name == "sluiced" {
@@ -26,7 +26,7 @@ struct ChoiceTests {
   private static let pages =
     [DaemonPage.page()] + Commands.all.flatMap { $0.page.commands.isEmpty ? [$0.page] : $0.page.commands }
 
-  /// What a command needs besides, for its options to be looked at.
+  /// The additional arguments without which a command doesn't check its options.
   private func needed(_ page: CommandPage) -> [String] {
     let operands = page.operands.filter { $0.arity == .required }.map { $0.choices.first ?? "x" }
     return page.name == "sluice sub" ? operands + ["--group", "g"] : operands
@@ -70,7 +70,7 @@ struct ChoiceTests {
       for option in page.options
       where option.value != nil && !["manual", "completions"].contains(option.name) {
         for word in option.words {
-          // It may need others beside it.
+          // It may need other options.
           let said = complaint(page, operands + ["--\(option.name)=\(word)"]) ?? ""
           #expect(
             !said.contains("there is no '") && !said.contains("isn't a"),

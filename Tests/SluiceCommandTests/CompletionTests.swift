@@ -13,7 +13,7 @@ struct CompletionTests {
       : CompletionScript.render(DaemonPage.page(), for: shell)
   }
 
-  /// What bash offers behind these words, of which the last is the one that is being written.
+  /// The completions that bash offers after these words; the last word is incomplete.
   private func offers(_ words: String...) throws -> [String] {
     let directory = try TemporaryDirectory()
     let script = directory.file("script")
@@ -64,7 +64,7 @@ struct CompletionTests {
     #expect(try offers("sluice", "completions", "bash", "") == [])
     #expect(try offers("sluice", "manual", "man") == ["manual"])
     #expect(try offers("sluice", "manual", "") == Commands.all.map { $0.page.word })
-    // Its value is behind an equals sign only.
+    // Its value can only follow an equals sign.
     #expect(try offers("sluice", "topic", "create", "--compact", "") == [])
     #expect(try offers("sluiced", "--log-level", "w") == ["warning"])
     #expect(try offers("sluiced", "--auth", "") == ["on", "off"])
@@ -91,7 +91,7 @@ struct CompletionTests {
         for option in page.options {
           #expect(script.contains(option.name), "\(shell): \(option.name)")
           let takesNext = option.value != nil && option.bare == nil
-          // Fish looks at names alone.
+          // Fish compares only names.
           #expect(options[option.name, default: takesNext] == takesNext, "\(option.name)")
           options[option.name] = takesNext
         }

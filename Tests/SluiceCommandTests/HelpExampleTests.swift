@@ -6,13 +6,13 @@ import Testing
 
 @Suite("The examples in the help")
 struct HelpExampleTests {
-  /// Both programs' pages, those of commands and of groups' members included.
+  /// Both programs' pages, including commands and members of groups.
   private static var pages: [CommandPage] {
     func all(_ page: CommandPage) -> [CommandPage] { [page] + page.commands.flatMap(all) }
     return all(Commands.page()) + all(DaemonPage.page())
   }
 
-  /// The words of a line as a shell has them. What divides commands is a word of its own.
+  /// The words of a line as split by a shell. Separators of commands are separate words.
   private static func words(_ line: String) -> [String] {
     var words: [String] = []
     var word: String?
@@ -31,12 +31,12 @@ struct HelpExampleTests {
     return words + (word.map { [$0] } ?? [])
   }
 
-  /// What the line's commands give this program, each.
+  /// The arguments of each call of this program in the line.
   private static func arguments(of program: String, in line: String) -> [[String]] {
     let dividers: Set<String> = ["|", "&&", "<", ">"]
     return words(line).split(whereSeparator: dividers.contains).compactMap { command in
       guard let start = command.firstIndex(of: program) else { return nil }
-      // Of a list in brackets the last word has the one that closes it.
+      // The last word of a list in parentheses includes the closing one.
       return command[(start + 1)...].map { $0.contains("(") ? $0 : $0.filter { $0 != ")" } }
     }
   }
@@ -67,12 +67,12 @@ struct HelpExampleTests {
     var name = ""
     do throws(UsageError) {
       _ = try CommandLineChoice.read(arguments, naming: &name)
-    } catch  where error.description.hasPrefix("an export isn't for a terminal") {
+    } catch  where error.description.hasPrefix("an export can't be printed on a terminal") {
       // The user that runs the tests has one.
     } catch  where error.description.contains("can't be read: No such file") && line.contains("context add") {
-      // The files with secrets of the example aren't there.
+      // The files with secrets of the example don't exist.
     } catch  where error.description.hasPrefix("there is no context ") {
-      // Nor are its contexts.
+      // Neither do its contexts.
     } catch {
       Issue.record("\(line): \(error)")
     }

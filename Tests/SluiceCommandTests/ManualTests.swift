@@ -66,7 +66,7 @@ struct ManualTests {
   func completeness() throws {
     func text(_ file: String) throws -> String { try #require(Self.pages.first { $0.0 == file }?.1) }
     func written(_ text: String) -> String {
-      // As the page has it.
+      // As on the manual page.
       var page = ManualText("x", section: 1, summary: "")
       page.usage(text)
       return String(page.text.split(separator: "\n").last?.dropFirst(3) ?? "")

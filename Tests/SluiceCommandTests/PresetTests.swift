@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  /// What is said besides a preset counts, in whatever order.
+  /// Other settings override a preset, in any order.
   @Test(arguments: ["t.> preset=shared:2 flow=free", "t.> flow=free preset=shared:2"])
   func rulesTakeThem(_ rule: String) throws {
     var expected = TopicSettings.shared(replay: 2)

@@ -2,7 +2,7 @@ import SluiceCommand
 
 @testable import SluiceTool
 
-/// Command lines of tests, which are text.
+/// Command lines of tests, given as text.
 extension ArgumentParser {
   func parse(
     _ arguments: some Sequence<String>, environment: (String) -> String? = { _ in nil }

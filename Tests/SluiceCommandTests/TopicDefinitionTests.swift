@@ -27,7 +27,7 @@ struct TopicDefinitionTests {
     let text = definitions.map(\.line).joined()
     #expect(text.split(separator: "\n").count == 2)
     #expect(try read(text) == definitions)
-    // Empty lines, and those of another system, don't matter.
+    // Empty lines, and line breaks of another system, don't matter.
     #expect(try read("\n" + text.split(separator: "\n").joined(separator: "\r\n \n")) == definitions)
     #expect(try read("").isEmpty)
   }

@@ -117,7 +117,7 @@ struct ValueTests {
   @Test("A time is written so that it reads back as the same")
   func timesRoundTrip() throws {
     #expect(WallTime.format(1_770_091_506_789) == "2026-02-03T04:05:06.789Z")
-    // A step that meets every day of a month and hour of a day, over 400 years on both sides of 1970.
+    // A step that reaches every day of a month and every hour of a day, over 400 years in total around 1970.
     for milliseconds in stride(from: Int64(-6_311_433_600_000), to: 6_311_433_600_000, by: 3_133_731_337) {
       #expect(try WallTime.parse(WallTime.format(milliseconds)) == milliseconds)
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Clients by WebSocket that compress their messages, and have the broker's compressed.
+/// WebSocket clients that compress their messages and get compressed messages from the broker.
 @Suite struct CompressedDoorTests {
   private static var options: DoorOptions {
     var options = DoorOptions()
@@ -17,7 +17,7 @@ import Testing
     return options
   }
 
-  /// Lines that have much in common, as records often do.
+  /// Lines that have much text in common, as records often do.
   private static func lines(_ count: Int) -> [UInt8] {
     Array((0..<count).map { "{\"sensor\": \($0 % 7), \"value\": \($0 &* 31)}\n" }.joined().utf8)
   }
@@ -43,7 +43,7 @@ import Testing
     #expect(client.bytes.hasEnded == false)
   }
 
-  /// The network takes all of it, and so won't say that it takes more: the loop sees to others in between.
+  /// The network accepts all bytes at once, so it never reports that it is writable again. The loop does other work in between.
   @Test func aLargeRecordArrivesWithoutAnythingElseHappening() throws {
     let door = try DoorWorld([.webSocket], options: Self.options)
     let (producer, subscriber) = (
@@ -61,7 +61,7 @@ import Testing
     #expect(subscriber.records == [lines])
   }
 
-  /// Megabytes for a client that reads in between, through a network that takes little at a time.
+  /// Megabytes for a client that reads in between, through a network that accepts few bytes at a time.
   @Test(arguments: 1...5) func recordsOfAnySizeArriveWhole(seed: UInt64) throws {
     let door = try DoorWorld(
       seed: seed, [.webSocket], options: Self.options, conditions: SimulatedConditions())
@@ -110,7 +110,7 @@ import Testing
     #expect(door.broker.metrics[.connections] == 0)
   }
 
-  /// Whatever is in it, the subprotocols have binary messages.
+  /// The subprotocols only have binary messages, so a text message is rejected with any content.
   @Test func compressedTextIsRefused() throws {
     let door = try DoorWorld([.webSocket], options: Self.options)
     let client = try CompressedClient.open(door, "mqtt")
@@ -139,7 +139,7 @@ private final class CompressedClient {
   private let deflater = Deflater(windowBits: 12)
   private var frames = FrameDecoder(maximumFrame: 1 << 24, openingAt: .client)
   private var received: [UInt8] = []
-  /// Compressed messages that have come.
+  /// The number of compressed messages that arrived.
   private(set) var compressed = 0
   private(set) var wireBytes = 0
   private(set) var pongs = 0
@@ -161,7 +161,7 @@ private final class CompressedClient {
     return client
   }
 
-  /// Returns the answer to the request.
+  /// Returns the response to the request.
   func open(_ subprotocol: String, offer: String? = "permessage-deflate") -> String {
     var request = String(
       decoding: WebSocketRequest(host: "b", path: "/", subprotocols: [subprotocol]).bytes.dropLast(2),
@@ -172,7 +172,7 @@ private final class CompressedClient {
     return String(decoding: bytes.take(), as: UTF8.self)
   }
 
-  /// Sends a message, compressed unless it doesn't get shorter.
+  /// Sends a message. Compresses it unless that makes it no shorter.
   func send(_ message: [UInt8]) {
     var room = [UInt8](repeating: 0, count: message.count + 4)
     let count = message.withUnsafeBytes { message in
@@ -197,13 +197,13 @@ private final class CompressedClient {
     bytes.send(frame)
   }
 
-  /// Takes the bytes of messages that have come.
+  /// Takes the bytes of the messages that arrived.
   func take() -> [UInt8] {
     defer { received = [] }
     return received
   }
 
-  /// The payloads of the records that have come, each in a batch of its own.
+  /// The payloads of the records that arrived, each in a batch of its own.
   var records: [[UInt8]] {
     var payloads: [[UInt8]] = []
     _ = try? received.withUnsafeBytes { bytes in
@@ -222,7 +222,7 @@ private final class CompressedClient {
     door.settle(time)
     var chunk = bytes.take()
     wireBytes += chunk.count
-    // None of the broker's messages has more.
+    // No message of the broker is longer.
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536 + 1, alignment: 1)
     defer { room.deallocate() }
     do {

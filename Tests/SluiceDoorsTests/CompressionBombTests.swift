@@ -4,12 +4,12 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A message that inflates to much more than it has.
+/// A message that inflates to many times its size.
 @Suite struct CompressionBombTests {
-  /// As large as the broker's connections read at a time.
+  /// The most bytes that the broker's connections read at a time.
   private static let roomSize = 65_536
 
-  /// A gibibyte of zeros takes about a megabyte: what has come is kept, not what it inflates to.
+  /// A gibibyte of zeros is compressed to about a megabyte. The inbox keeps the compressed bytes, not the inflated ones.
   @Test func aGibibyteOfZerosIsReadInTheReadersRoom() throws {
     var inbox = WebSocketInbox(InflaterPool())
     let payload = Self.zeros(1 << 30)
@@ -24,7 +24,7 @@ import Testing
     var (total, most) = (0, 0)
     var rest = frame[...]
     while !rest.isEmpty || inbox.hasEarly {
-      // The door reads no more from the client while there is something that it has read.
+      // The gateway reads no more from the client while bytes that it read earlier are left.
       var chunk = inbox.hasEarly ? [] : Array(rest.prefix(16_384))
       rest = rest.dropFirst(chunk.count)
       var answers: [UInt8] = []
@@ -41,7 +41,8 @@ import Testing
     print("a gibibyte of zeros in \(frame.count) bytes: at most \(most) bytes are held")
   }
 
-  /// Blocks of 64 KiB of zeros as one message, as small as DEFLATE can make them: each with the end that only the last one goes without.
+  /// Returns `count` zeros as one message, in blocks of 64 KiB that are as small as DEFLATE can make them. Each block has the end that only the last
+  /// one omits.
   private static func zeros(_ count: Int) -> [UInt8] {
     let block =
       [UInt8](hex: "ecc101010000008090feafee080a") + [UInt8](repeating: 0, count: 63)

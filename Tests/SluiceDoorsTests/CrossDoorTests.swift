@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A record that comes by one door looks right at every other.
+/// A record that is published through one gateway is shown correctly by all others.
 @Suite struct CrossDoorTests {
   enum Way: CaseIterable {
     case native, http, webSocket, mqtt
@@ -81,7 +81,7 @@ import Testing
     #expect(http.lines.first?.contains("\"time\":\"\(WallTime.format(time))\"") == true, "\(http.lines)")
   }
 
-  /// What a door keeps in a record for itself isn't shown by another one that writes headers as text.
+  /// A gateway may store a header for its own use in a record. Another gateway, which writes headers as text, doesn't show it.
   @Test func headersOfTheDoorAreItsOwn() throws {
     let door = try DoorWorld([.http, .webSocket, .mqtt])
     let client = MQTTClient.connected(door, "c", at: 3)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// What waits in doors counts among the bytes that the broker's connections buffer.
+/// Bytes that wait in gateways count towards the bytes that the broker's connections buffer.
 @Suite struct DoorBufferTests {
   private static let front = "POST /topics/t HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n"
 
@@ -52,7 +52,7 @@ import Testing
     #expect(door.broker.metrics[.bufferedBytes] == 0)
   }
 
-  /// Its door is asked for signs of life from when it takes no more.
+  /// Once the client accepts no more bytes, its gateway checks whether the client is alive.
   @Test func aClientThatReadsNothingIsGivenUpWithoutAWriteDeadlineToo() throws {
     let door = try DoorWorld([.mqtt]) { ($0.limits.keepalive, $0.limits.write) = (8_000, .zero) }
     let client = MQTTClient.connected(door, "c")

@@ -7,7 +7,7 @@ import SluiceWire
 import Synchronization
 import Testing
 
-/// What the broker reports of clients whose door has ended their connection.
+/// The broker's events about clients whose connection a gateway closed.
 @Suite struct DoorFaultTests {
   private final class Log: Sendable {
     private let events = Mutex<[BrokerEvent]>([])
@@ -61,7 +61,7 @@ import Testing
     let client = door.connect(1)
     client.send("GET /topics HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n")
     door.settle()
-    // A request that was read and can't be served isn't one either.
+    // A request that was read but can't be served is no fault either.
     let other = door.connect(1)
     other.send("GET /nothing HTTP/1.1\r\nHost: b\r\nConnection: close\r\n\r\n")
     let mqtt = MQTTClient.connected(door, "m", at: 2)
@@ -100,7 +100,7 @@ import Testing
 
   @Test(
     arguments: [
-      // An option byte is missing; a reserved bit of the options; no filter.
+      // A missing option byte; a reserved bit of the options; no filter.
       [0x82, 6, 0, 1, 0, 0, 1, 0x61], [0x82, 7, 0, 1, 0, 0, 1, 0x61, 0xC0], [0x82, 3, 0, 1, 0],
     ] as [[UInt8]]) func aMalformedSUBSCRIBEIsToldAndReported(bytes: [UInt8]) throws
   {
@@ -117,7 +117,7 @@ import Testing
     #expect(!closed.reason.isEmpty && closed.reason != "the client has closed it")
   }
 
-  /// A client of a WebSocket that has sent frames behind its handshake.
+  /// A WebSocket client that has sent frames after its handshake.
   private func webSocket(_ subprotocol: String, _ frames: [UInt8]...) -> ByteClient {
     let client = door.connect(3)
     client.send(WebSocketRequest(host: "b", path: "/", subprotocols: [subprotocol]).bytes)
@@ -138,7 +138,7 @@ import Testing
     return frame
   }
 
-  /// A frame without a mask: by a client of the native protocol, and by one of MQTT that is connected.
+  /// A frame without a mask, sent by a client of the native protocol and by a connected MQTT client.
   @Test(arguments: ["sluice.1", "mqtt"]) func aViolationOfTheWebSocketIsOne(subprotocol: String) throws {
     var connect: [UInt8] = []
     MQTTPacket.connect(MQTTConnect(.v5, clientID: "m")).encode(into: &connect, .v5)
@@ -160,7 +160,7 @@ import Testing
     #expect(closed.reason == "only WebSockets are served here: ask for Upgrade: websocket")
   }
 
-  /// What a client says of the end is no fault of it.
+  /// A reason that the client gives when it closes is no fault of the client.
   @Test func aWebSocketThatTheClientClosesIsNoFault() throws {
     _ = webSocket("sluice.1", frame([3, 232], .close))
     _ = webSocket("sluice.1", frame([3, 243] + Array("no memory".utf8), .close))
@@ -177,7 +177,7 @@ import Testing
       log.closed[2].reason.hasSuffix("the client closed the connection before its request was complete"))
   }
 
-  /// By whatever door, the log has what the system says of the connection.
+  /// For each gateway, the log contains the system's reason for the end of the connection.
   @Test(arguments: [1, 2]) func aConnectionThatIsResetSaysSo(index: Int) throws {
     let client = index == 1 ? door.connect(1) : MQTTClient.connected(door, "m", at: 2).bytes
     door.settle()

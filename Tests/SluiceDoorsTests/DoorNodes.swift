@@ -11,7 +11,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceCluster
 
-/// Brokers with doors of MQTT as nodes of a cluster, their engine, and clients: in one thread, from a seed.
+/// A cluster of brokers with MQTT gateways, its NATS server, and clients. All run in one thread, from a seed.
 final class DoorNodes: MQTTStage {
   /// A process of the cluster. Unchecked: a world is used by one thread.
   final class Node: @unchecked Sendable {
@@ -54,12 +54,12 @@ final class DoorNodes: MQTTStage {
       for loop in loops { network.crash(loop) }
     }
 
-    /// The process does nothing until ``goOn()``; its sockets stay open.
+    /// Stops all work of the process until ``goOn()``. Its sockets stay open.
     func pause() { for loop in loops { loop.stall() } }
 
     func goOn() { for loop in loops { loop.resume() } }
 
-    /// Hands everything over, then stops.
+    /// Hands all shards to other nodes, then stops.
     func stop() {
       member.leave { [self] in
         member.close()
@@ -77,7 +77,7 @@ final class DoorNodes: MQTTStage {
   private let loop: SimulatedLoop
 
   private let limits: MQTTLimits
-  /// Each node's addresses of the engine.
+  /// Each node's addresses of the NATS server.
   private var ways: [String: [NATSAddress]] = [:]
   private let events = DoorEvents()
 
@@ -99,7 +99,7 @@ final class DoorNodes: MQTTStage {
 
   static func httpDoor(of name: String) -> SocketAddress { .door(.http, name, port: 7480, isSecure: false) }
 
-  /// Starts a node, also one that was there before.
+  /// Starts a node. It may be one that ran earlier.
   func start(_ name: String) throws {
     nodes.removeAll { $0.name == name }
     let ways = engine.makeAliases(
@@ -112,12 +112,12 @@ final class DoorNodes: MQTTStage {
     nodes.append(try Node(options, limits, in: world) { [events] in events.add($0) })
   }
 
-  /// Takes what the doors of all nodes have told the operator.
+  /// Takes the events that the gateways of all nodes reported.
   func takeEvents() -> [DoorEvent] { events.take() }
 
   // MARK: Faults
 
-  /// Cuts a node off from the engine.
+  /// Cuts a node off from the NATS server.
   func cutEngine(from index: Int) {
     for way in ways[Self.names[index]] ?? [] { world.network.cut(.host(way.host, port: way.port)) }
   }
@@ -126,7 +126,7 @@ final class DoorNodes: MQTTStage {
     for way in ways[Self.names[index]] ?? [] { world.network.heal(.host(way.host, port: way.port)) }
   }
 
-  /// Cuts two nodes off from each other, but not from the engine.
+  /// Cuts two nodes off from each other, but not from the NATS server.
   func cut(_ one: Int, _ other: Int) {
     for (origin, target) in [(one, other), (other, one)] {
       world.network.cut(from: Self.names[origin], to: .host(Self.names[target], port: 7420))
@@ -147,7 +147,7 @@ final class DoorNodes: MQTTStage {
     return owners.count == 1 ? Self.names.firstIndex(of: owners[0].name) : nil
   }
 
-  /// Lets time pass until each shard has one owner that all know.
+  /// Lets time pass until each shard has one owner that all nodes know.
   @discardableResult
   func settled() -> Bool {
     world.run(limit: .seconds(60), every: .milliseconds(5)) {
@@ -161,12 +161,12 @@ final class DoorNodes: MQTTStage {
 
   // MARK: Clients
 
-  /// Added to a node's number for its native address.
+  /// Added to a node's number to get its native address.
   static let native = 10
-  /// The same for its door of HTTP.
+  /// Added to a node's number to get its HTTP gateway.
   static let http = 20
 
-  /// A client of bytes that is connected to the door of MQTT of the node of that number.
+  /// Returns a byte client that is connected to the MQTT gateway of the node with that number.
   func connect(_ index: Int) -> ByteClient {
     let client = ByteClient(loop: loop)
     let name = Self.names[index % Self.native]

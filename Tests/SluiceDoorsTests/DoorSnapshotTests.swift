@@ -7,7 +7,7 @@ import SluiceWire
 import Synchronization
 import Testing
 
-/// What operators are shown of doors.
+/// The operator's view of gateways.
 @Suite struct DoorSnapshotTests {
   private final class Box: Sendable {
     let gathered = Mutex<GatheredSnapshot?>(nil)
@@ -41,7 +41,8 @@ import Testing
     #expect(try snapshot(door).doors.filter { $0.value > 0 } == [.native: 1, .mqtt: 1])
   }
 
-  /// The broker keeps sessions and retained messages by connections of its own. A member of a group is a client's, though it outlives connections.
+  /// The broker keeps sessions and retained messages through connections of its own, which aren't counted as clients. A member of a group belongs to
+  /// a client, even though it outlives connections.
   @Test func theBrokersOwnConnectionsAreNoClients() throws {
     let door = try DoorWorld([.http, .mqtt], store: MemoryStore())
     door.settle()

@@ -7,11 +7,11 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Clients of all doors that publish to the same topics and read them, over connections that are lost.
+/// Clients of all gateways publish to the same topics and read them, over connections that are lost.
 ///
-/// Each reader must have each record once, in the topic's order, as its producer has published it.
+/// Each reader must get each record once, in the topic's order, as its producer published it.
 @Suite struct DoorStoryTests {
-  /// Fresh ones and one in which a PUBCOMP is lost, or the one that `SLUICE_SEED` names; printed with a failure.
+  /// Random seeds and one that loses a PUBCOMP, or the seed in `SLUICE_SEED`. A failure prints its seed.
   private static let seeds: [UInt64] =
     getenv("SLUICE_SEED").flatMap { UInt64(String(cString: $0)) }.map { [$0] }
     ?? [3_310_936_101] + (0..<30).map { _ in .random(in: 1...0xFFFF_FFFF) }
@@ -86,7 +86,7 @@ import Testing
       look()
     }
 
-    /// Plays until each writer has published everything, then until everything has come.
+    /// Runs until each writer has published all its records, then until all of them have arrived.
     func run() {
       let all = writers.count * DoorStoryTests.recordsPerWriter
       for _ in 0..<4000 {

@@ -10,20 +10,20 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A broker with doors and clients of it, in a simulated world.
+/// A broker with gateways, and their clients, in a simulated world.
 final class DoorWorld {
   let world: SimulatedWorld
   private(set) var broker: Broker
   private var network: DoorNetwork
   let loop: SimulatedLoop
-  /// The doors' addresses, in the order of the configuration.
+  /// The gateways' addresses, in the order of the configuration.
   private(set) var addresses: [SocketAddress]
   private let make: (SimulatedWorld) throws -> (Broker, DoorNetwork)
   private let events = DoorEvents()
 
   /// - Parameters:
-  ///   - quietAfter: how long nothing happens on a connection of MQTT before it is packed. At once, as that is where most may go wrong.
-  ///   - store: of durable topics, which all topics are then unless `configure` says otherwise.
+  ///   - quietAfter: how long an MQTT connection is idle before the gateway packs it. The default is at once, since most can go wrong there.
+  ///   - store: the store of durable topics. With a store, all topics are durable unless `configure` sets something else.
   init(
     seed: UInt64 = 1, loops: Int = 1, _ doors: [Door], options: DoorOptions = DoorOptions(),
     conditions: SimulatedConditions = .calm, quietAfter: Duration = .zero, store: (any TopicStore)? = nil,
@@ -54,7 +54,7 @@ final class DoorWorld {
     loop = world.makeLoop(name: "clients")
   }
 
-  /// Ends the broker, at once or in an orderly way, and starts another one on the same store.
+  /// Stops the broker, at once or in an orderly way, and starts another one on the same store.
   ///
   /// - Parameter meanwhile: called while no broker runs.
   func restart(orderly: Bool = false, meanwhile: () -> Void = {}) throws {
@@ -66,7 +66,7 @@ final class DoorWorld {
     settle()
   }
 
-  /// A client of bytes that is connected to one of the addresses; 0 is the native one.
+  /// Returns a byte client that is connected to one of the addresses. Index 0 is the native address.
   func connect(_ index: Int) -> ByteClient {
     let client = ByteClient(loop: loop)
     loop.perform {
@@ -78,27 +78,27 @@ final class DoorWorld {
     return client
   }
 
-  /// How many connections of MQTT are packed.
+  /// The number of MQTT connections that are packed.
   var quietConnections: Int {
     network.sessions.entries.withLock { entries in
       entries.connections.values.count { $0.isQuiet }
     }
   }
 
-  /// How many connections of MQTT that the broker has refused wait for their CONNECT.
+  /// The number of MQTT connections that the broker refused and whose CONNECT hasn't arrived.
   var waitingRefusals: Int { network.sessions.waitingRefusals }
 
-  /// How many connections of HTTP that the broker has refused wait for their request.
+  /// The number of HTTP connections that the broker refused and whose request hasn't arrived.
   var waitingHTTPRefusals: Int { network.refusals.count }
 
-  /// Takes what the doors have told the operator.
+  /// Takes the events that the gateways reported.
   func takeEvents() -> [DoorEvent] { events.take() }
 
-  /// Lets everything happen that is about to.
+  /// Runs the world for a time, so that pending work is done.
   func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
 }
 
-/// What doors tell the operator. From any thread.
+/// Events that gateways reported. For use from any thread.
 final class DoorEvents: Sendable {
   private let events = Mutex<[DoorEvent]>([])
 
@@ -112,7 +112,7 @@ final class DoorEvents: Sendable {
   }
 }
 
-/// A client that sends bytes and keeps the bytes that it gets.
+/// A client that sends bytes and keeps the bytes that it receives.
 final class ByteClient: ByteStreamHandler {
   private let loop: SimulatedLoop
   private var stream: (any ByteStream)?
@@ -139,13 +139,13 @@ final class ByteClient: ByteStreamHandler {
     loop.perform { streamWritable() }
   }
 
-  /// Takes what has come so far.
+  /// Takes the bytes that were received so far.
   func take() -> [UInt8] {
     defer { received = [] }
     return received
   }
 
-  /// While set, nothing is read.
+  /// While set, the client reads nothing.
   var isPaused: Bool {
     get { stream?.readsPaused ?? false }
     set { loop.perform { stream?.readsPaused = newValue } }

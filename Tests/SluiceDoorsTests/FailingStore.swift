@@ -1,12 +1,12 @@
 import SluiceStore
 import Synchronization
 
-/// A store in memory that refuses commits while a test says so.
+/// A store in memory whose commits fail while a test asks for it.
 final class FailingStore: TopicStore {
   private let memory = MemoryStore()
   private let failure = Mutex<StoreError.Kind?>(nil)
 
-  /// Commits fail from now on; nil for no longer.
+  /// Sets the error with which all further commits fail; nil lets them succeed again.
   func fail(_ kind: StoreError.Kind?) { failure.withLock { $0 = kind } }
 
   func contents() throws(StoreError) -> StoreContents { try memory.contents() }

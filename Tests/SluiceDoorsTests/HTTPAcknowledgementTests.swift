@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// When a publication is answered, and whose idempotency key it is.
+/// When a publication is answered, and which client its idempotency key belongs to.
 @Suite struct HTTPAcknowledgementTests {
   @Test func anAnswerIsAsDurableAsAsked() throws {
     let stage = try HTTPStage(store: MemoryStore())

@@ -2,7 +2,7 @@ import SluiceDoors
 import SluiceWire
 import Testing
 
-/// Clients of HTTP at the nodes of a cluster.
+/// HTTP clients at the nodes of a cluster.
 @Suite struct HTTPClusterTests {
   private let nodes: DoorNodes
 
@@ -10,7 +10,7 @@ import Testing
     nodes = try DoorNodes()
   }
 
-  /// Sends a request to the node of that number until it is served, since a topic may be on its way to its next owner.
+  /// Sends a request to the node with that number until it is served, since a topic may be moving to its next owner.
   private func ask(_ index: Int, _ line: String, _ body: String = "", _ fields: String...) -> HTTPStage.Answer
   {
     var answer = HTTPStage.Answer(text: "")
@@ -31,7 +31,8 @@ import Testing
     }
   }
 
-  /// The topic's next owner continues its life: the client goes on behind its last event, at whatever node, and isn't told of another life. One that is made anew is another one.
+  /// The topic's next owner continues its epoch. So the client resumes after its last event at any node, and gets no notice of a new epoch. A topic that is
+  /// created again has a new epoch.
   @Test func eventsGoOnBehindTheLastOneWhenTheOwnerDies() throws {
     for text in ["a", "b"] { #expect(ask(0, "POST /topics/t", text).status == 200) }
     let events = "Accept: text/event-stream"
@@ -57,7 +58,7 @@ import Testing
     }
   }
 
-  /// The end of a topic is that of one life also at nodes that don't serve it, and at its next owner.
+  /// The end of a topic belongs to one epoch. That holds at nodes that don't serve the topic too, and at its next owner.
   @Test func theEndOfALifeIsKnownAtAllNodes() throws {
     let owner = try #require(nodes.owner(of: "t"))
     let others = (0..<3).filter { $0 != owner }

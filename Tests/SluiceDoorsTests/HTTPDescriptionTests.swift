@@ -2,7 +2,7 @@ import Foundation
 import SluiceDoors
 import Testing
 
-/// `packaging/openapi-doors.yaml` has each resource of the door, with each of its methods, and no others.
+/// `packaging/openapi-doors.yaml` describes exactly the resources of the gateway, each with exactly its methods.
 @Suite struct HTTPDescriptionTests {
   private static let methods = ["delete", "get", "patch", "post", "put"]
 

@@ -21,7 +21,7 @@ import Testing
     var body: String
   }
 
-  /// Sends a request, and returns what has come: the answers' head and body, as they are.
+  /// Sends a request, and returns the head and body that arrived, unchanged.
   private func ask(_ request: String, _ body: String = "", for time: Duration = .milliseconds(200)) -> Answer
   {
     client.send(request.replacing("\n", with: "\r\n") + "\r\n\r\n" + body)
@@ -42,7 +42,7 @@ import Testing
       body: String(text[end.upperBound...]))
   }
 
-  /// The bytes of a body in chunks, and whether its last chunk has come.
+  /// The bytes of a chunked body, and whether its last chunk has arrived.
   private static func dechunked(_ text: String) -> (body: String, isWhole: Bool) {
     var rest = Array(text.utf8)[...]
     var body: [UInt8] = []
@@ -82,7 +82,7 @@ import Testing
     #expect(record.payload == Array("hello".utf8))
   }
 
-  /// A record would have no sign of it.
+  /// A record couldn't show that its payload is encoded.
   @Test func aBodyInAContentCodingIsRefused() {
     #expect(publish("t", "x", "\nContent-Encoding: gzip").status == 415)
     #expect(publish("t", "x", "\nContent-Encoding: identity").status == 200)
@@ -133,7 +133,7 @@ import Testing
     // An id begins with the topic's epoch.
     #expect(body.hasPrefix("id: ") && body.contains("-1\ndata: {\"offset\":1,"))
     #expect(body.contains("-2\ndata: {"))
-    // What is published later follows, and then the end.
+    // Records that are published later follow, and then the end.
     let native = try NativeClient(door)
     native.publish("t", ["d"], stream: 1)
     native.send(Complete(.failure(code: ErrorCode(rawValue: 1234), message: "broken")), stream: 1)
@@ -195,7 +195,7 @@ import Testing
       "Access-Control-Request-Headers: content-type,sluice-header-unit, sluice-header-bad name, x-other")
     let allowed = asked.field("Access-Control-Allow-Headers") ?? ""
     #expect(allowed.hasSuffix("Sluice-Key, Sluice-Key-Base64, sluice-header-unit"), "\(allowed)")
-    // A member's name can be read by the page, and so can the time after which to try again.
+    // The page may read a member's name, and the time after which to retry.
     _ = stage.publish("t", "x")
     let next = stage.ask("POST /topics/t/groups/g/next?from=earliest&wait=1s", "", origin)
     #expect(next.field("Sluice-Member") != nil)
@@ -239,7 +239,7 @@ import Testing
     #expect(door.broker.metrics[.subscriptions] == 0)
   }
 
-  /// Requests that come together, through a network that cuts them anywhere.
+  /// Pipelined requests, through a network that splits them at any byte.
   @Test(arguments: 1...10 as ClosedRange<UInt64>) func requestsAreServedInTheirOrder(seed: UInt64) throws {
     let door = try DoorWorld(seed: seed, [.http], conditions: SimulatedConditions())
     let client = door.connect(1)

@@ -3,7 +3,7 @@ import SluiceIO
 import TestSupport
 import Testing
 
-/// Groups, cursors and administration by HTTP.
+/// Groups, cursors and administration over HTTP.
 @Suite struct HTTPGroupTests {
   private let door: DoorWorld
 
@@ -11,7 +11,7 @@ import Testing
     door = try DoorWorld([.http])
   }
 
-  /// A request on a connection of its own: its status, its fields and its body without chunks' sizes.
+  /// Sends a request on a connection of its own. Returns its status, its member field, and its body without chunk sizes.
   private func ask(_ line: String, _ body: String = "") -> (status: Int, member: String, body: String) {
     let client = begin(line, body)
     door.settle(.milliseconds(400))
@@ -80,13 +80,13 @@ import Testing
     let first = ask("POST /topics/t/groups/g/next?count=3&deadline=5s")
     #expect(payloads(first.body).count == 3)
     #expect(ask("POST /topics/t/groups/g/next?deadline=5s").status == 204)
-    // The deadline runs anew for the one that is still worked on.
+    // The deadline restarts for the record that the member still works on.
     door.settle(.seconds(3))
     #expect(ask("POST /topics/t/groups/g/extend?member=\(first.member)", "0").body == "{\"records\":1}\n")
     door.settle(.seconds(3))
     let other = ask("POST /topics/t/groups/g/next?count=3&deadline=5s")
     #expect(payloads(other.body) == ["m1", "m2"])
-    // A member that leaves gives back what it has.
+    // A member that leaves returns its records to the group.
     #expect(ask("POST /topics/t/groups/g/leave?member=\(other.member)").status == 200)
     #expect(ask("POST /topics/t/groups/g/ack?member=\(other.member)").status == 410)
     let third = ask("POST /topics/t/groups/g/next?count=3&deadline=5s")
@@ -182,6 +182,6 @@ import Testing
 }
 
 extension Substring {
-  /// Two bytes.
+  /// The text, filled up to two characters.
   fileprivate var padding: String { count < 2 ? self + "-" : String(self) }
 }

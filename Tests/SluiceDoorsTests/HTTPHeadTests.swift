@@ -5,7 +5,7 @@ import SluiceTLS
 import SluiceWire
 import Testing
 
-/// HEAD is answered with the head that GET would be answered with, and nothing else happens.
+/// The response to HEAD is the head of the response to GET. HEAD has no other effect.
 @Suite struct HTTPHeadTests {
   private static func head(_ answer: HTTPStage.Answer) -> [String] {
     let lines = answer.text.firstRange(of: "\r\n\r\n").map { answer.text[..<$0.lowerBound] } ?? "no head"
@@ -20,7 +20,7 @@ import Testing
   ])
   func theHeadIsThatOfGET(target: String) throws {
     for field in ["Accept: */*", "Accept: text/event-stream", "Accept: application/octet-stream"] {
-      // Each on a broker of its own: GET may make a cursor.
+      // Each request has a broker of its own, since GET may create a cursor.
       let answers = try ["GET", "HEAD"].map { method in
         let stage = try HTTPStage()
         _ = stage.publish("t", "1")
@@ -50,7 +50,7 @@ import Testing
     #expect(client.text.hasSuffix("}\n") && client.text.ranges(of: "{\"topic\"").count == 1, "\(client.text)")
   }
 
-  /// A subscription that comes and goes would have the topic start over, make the cursor, and make the topic of requests.
+  /// If HEAD subscribed and left again, the topic would restart, and the cursor and the topic for requests would be created.
   @Test func HEADHasNoEffects() throws {
     let stage = try HTTPStage()
     #expect(stage.ask("PUT /topics/t?scope=while-connected").status < 300)
@@ -81,7 +81,7 @@ import Testing
     #expect(stage.ask("HEAD /topics/r.t").status == 401)
   }
 
-  /// Also where the request is one that can't be read: a client takes what follows the head for its next answer.
+  /// This holds for a malformed request too: a client takes bytes after the head for its next response.
   @Test(arguments: [
     "/topics HTTP/1.0\r\nHost: b\r\nHost: b\r\n\r\n", "/topics HTTP/2.0\r\nHost: b\r\n\r\n",
     "/topics HTTP/1.1\r\n\r\n",
@@ -96,7 +96,7 @@ import Testing
       let stage = try HTTPStage()
       let client = stage.door.connect(1)
       client.send("\(method) \(rest)")
-      // The last one isn't complete: the time for it is over then.
+      // The last request isn't complete, so it ends with its time limit.
       stage.door.settle(.seconds(61))
       #expect(client.hasEnded)
       return HTTPStage.Answer(text: client.text)

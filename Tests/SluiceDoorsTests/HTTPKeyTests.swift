@@ -2,7 +2,7 @@ import SluiceDoors
 import SluiceWire
 import Testing
 
-/// Keys and headers that aren't ASCII.
+/// Keys and headers with characters outside ASCII.
 @Suite struct HTTPKeyTests {
   private let stage: HTTPStage
 

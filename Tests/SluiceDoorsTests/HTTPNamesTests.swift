@@ -1,7 +1,7 @@
 import SluiceDoors
 import Testing
 
-/// Names of parameters and fields that the door doesn't know.
+/// Names of parameters and fields that the gateway doesn't know.
 @Suite struct HTTPNamesTests {
   private let stage: HTTPStage
 
@@ -34,7 +34,7 @@ import Testing
     let name = query.prefix { $0 != "=" }
     #expect(line.hasPrefix("HEAD") || answer.body.contains("'\(name)'"), "\(answer)")
     #expect(answer.body.contains(advice), "\(answer)")
-    // Nothing was done.
+    // The requests had no effect.
     #expect(stage.ask("GET /topics/t/settings").body.contains("\"records\":1,"))
   }
 
@@ -69,7 +69,7 @@ import Testing
   @Test func aKeyThatComesTwiceIsRefused() {
     let answer = stage.publish("t", "1", "Sluice-Key: a", "sluice-key: b")
     #expect(answer.status == 400 && answer.body.contains("comes twice"), "\(answer)")
-    // Fields of HTTP, and of proxies, are none of the door's.
+    // Fields of HTTP and of proxies aren't meant for the gateway.
     #expect(stage.publish("t", "1", "X-Sluice: b", "Sluice: c", "X-Request-Id: 1").status == 200)
   }
 }

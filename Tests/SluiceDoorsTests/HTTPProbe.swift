@@ -4,10 +4,10 @@ import TestSupport
 
 @testable import SluiceDoors
 
-/// Gives any bytes to all that reads requests of HTTP.
+/// Passes arbitrary bytes to all code that reads HTTP requests.
 enum HTTPProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A byte for how the stream is cut, then the stream: requests with their bodies.
+    /// A byte that selects how to split the stream, then the stream: requests with their bodies.
     case httpRequests
   }
 
@@ -21,7 +21,7 @@ enum HTTPProbe: Probe {
     guard whole == cut else { throw ProbeViolation("cut every \(step) bytes: \(cut) instead of \(whole)") }
   }
 
-  /// What a connection makes of chunks: a line for each request, and the problem that ends it.
+  /// The result of reading the chunks on a connection: a line for each request, and the problem that ends it.
   private static func outcome(_ chunks: [[UInt8]]) throws -> [String] {
     var lines: [String] = []
     var (reader, request) = (HTTPRequestReader(), HTTPRequest?.none)
@@ -56,7 +56,7 @@ enum HTTPProbe: Probe {
     return lines
   }
 
-  /// Everything that is read of a request; what is wrong with each of it.
+  /// All values that are read from a request, or the problem with each.
   private static func describe(_ request: HTTPRequest) -> String {
     func told(_ body: () throws -> Any?) -> String {
       do {

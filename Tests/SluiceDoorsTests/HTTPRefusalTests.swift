@@ -4,9 +4,9 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Clients of HTTP for which the broker has no connection: they are told so, and cost little until then.
+/// HTTP clients for which the broker has no connection left. They get a response that says so, and cost little until then.
 @Suite struct HTTPRefusalTests {
-  /// A broker that takes one client, which it has.
+  /// A broker whose limit is one client, which is connected.
   private static func full() throws -> HTTPStage {
     let stage = try HTTPStage { $0.limits.connectionsPerAddress = 1 }
     #expect(stage.begin("GET /topics/t/requests").text.hasPrefix("HTTP/1.1 200"))
@@ -28,7 +28,7 @@ import Testing
     #expect(stage.door.waitingHTTPRefusals == 0)
   }
 
-  /// The answer doesn't wait for the body.
+  /// The response doesn't wait for the body.
   @Test func aPublisherIsToldBeforeItHasSentItsBody() throws {
     let stage = try Self.full()
     let client = stage.door.connect(1)
@@ -37,7 +37,7 @@ import Testing
     #expect(client.hasEnded && client.text.hasPrefix("HTTP/1.1 429") && client.text.hasSuffix("}\n"))
   }
 
-  /// A browser asks first what its page may do, which the door answers.
+  /// A browser first asks which requests its page may send. The gateway answers.
   @Test(arguments: [false, true]) func aPreflightIsAnswered(isLast: Bool) throws {
     let stage = try Self.full()
     let client = stage.door.connect(1)
@@ -58,7 +58,7 @@ import Testing
     #expect(client.hasEnded && client.text.hasPrefix("HTTP/1.1 400"), "\(client.text)")
   }
 
-  /// What it would ask for isn't known: the answer is right for any method.
+  /// The method isn't known yet, so the response must be right for any method.
   @Test(arguments: ["", "H", "HEAD"]) func aClientThatSendsNoRequestIsDroppedInTime(text: String) throws {
     let stage = try Self.full()
     let silent = stage.door.connect(1)
@@ -82,7 +82,7 @@ import Testing
     #expect(stage.door.waitingHTTPRefusals == 0)
   }
 
-  /// Beyond the limit clients are answered at once.
+  /// Above the limit, clients are answered at once.
   @Test func aFloodOfRefusedConnectionsIsBounded() throws {
     let stage = try Self.full()
     let flood = (0..<HTTPRefusal.limit + 20).map { _ in stage.door.connect(1) }

@@ -6,7 +6,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Requests and replies by HTTP.
+/// Requests and replies over HTTP.
 @Suite struct HTTPRequestTests {
   private let door: DoorWorld
 
@@ -29,7 +29,7 @@ import Testing
     begin(line, body, fields).text
   }
 
-  /// The addresses for replies that an answer names.
+  /// The addresses for replies that a response names.
   private func addresses(_ text: String) -> [String] {
     text.split(separator: "\"reply\":\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
   }
@@ -69,7 +69,7 @@ import Testing
     for number in 1...5 {
       send(client, "POST /topics/t/request", "\(number)")
       let address = try #require(addresses(responder.text).last)
-      // A second reply to an earlier request isn't the answer to this one.
+      // A second reply to an earlier request isn't the response to this one.
       if number > 1 { _ = ask("POST \(addresses(responder.text)[0])", "late") }
       #expect(status(ask("POST \(address)", "reply \(number)")) == "204")
       let answer = String(decoding: client.take(), as: UTF8.self)
@@ -104,7 +104,7 @@ import Testing
     door.settle(.seconds(1))
     let answer = String(decoding: client.take(), as: UTF8.self)
     #expect(status(answer) == "504" && answer.contains("no reply came within"), "\(answer)")
-    // The connection stays, and the reply that comes late is nothing's answer.
+    // The connection stays open. A late reply is no response to a later request.
     send(client, "POST /topics/t/request", "two")
     let requests = addresses(responder.text)
     _ = ask("POST \(requests[0])", "late")
@@ -173,7 +173,7 @@ import Testing
   }
 }
 
-/// Requests and replies by HTTP of clients with permissions.
+/// Requests and replies over HTTP by clients with permissions.
 @Suite struct HTTPRequestAccessTests {
   private let door: DoorWorld
 
@@ -191,7 +191,7 @@ import Testing
 
   private func begin(_ user: String, _ line: String, _ body: String = "") -> ByteClient {
     let client = door.connect(1)
-    // The base 64 of "asker:secret" and so on.
+    // Base64 of "asker:secret" and so on.
     let proof = [
       "asker": "YXNrZXI6c2VjcmV0", "replier": "cmVwbGllcjpzZWNyZXQ=", "stranger": "c3RyYW5nZXI6c2VjcmV0",
     ][user, default: ""]
@@ -202,7 +202,7 @@ import Testing
     return client
   }
 
-  /// A requester needs publish on the topic, a responder subscribe; neither needs anything for the inbox.
+  /// A requester needs the publish permission for the topic, a responder the subscribe permission. Neither needs a permission for the inbox.
   @Test func requestsNeedThePermissionsOfTheirTopics() throws {
     #expect(begin("asker", "GET /topics/prices/requests").text.hasPrefix("HTTP/1.1 403"))
     let responder = begin("replier", "GET /topics/prices/requests")
@@ -213,7 +213,7 @@ import Testing
     let parts = responder.text.split(separator: "\"reply\":\"")
     try #require(parts.count == 2)
     let address = parts[1].prefix { $0 != "\"" }
-    // The name of an inbox is no permission for an identity that subscribes to nothing.
+    // Knowing an inbox's name gives no permission to an identity that subscribes to nothing.
     #expect(begin("stranger", "POST \(address)", "y").text.hasPrefix("HTTP/1.1 403"))
     #expect(begin("replier", "POST \(address)", "y").text.hasPrefix("HTTP/1.1 204"))
     #expect(requester.text.hasSuffix("\r\n\r\ny"))

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceStore
 
-/// How streams end, and where their readers go on.
+/// How streams end, and where their readers resume.
 @Suite struct HTTPResumptionTests {
   private let stage: HTTPStage
   private let events = "Accept: text/event-stream"
@@ -31,7 +31,7 @@ import Testing
     #expect(
       answer.body.contains("\"payload\":\"1\"") && answer.body.contains("\"payload\":\"2\""), "\(answer)")
     #expect(!answer.body.contains("id:"), "\(answer)")
-    // The same records of one topic have them.
+    // With one topic, the same records have ids.
     #expect(ids(stage.ask("GET /topics/a.x?from=earliest&until=live", "", events)).map(\.offset) == [0])
   }
 
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// The ids of an answer's events, each of which has an epoch.
+  /// The ids of a response's events. Each has an epoch.
   private func ids(_ answer: HTTPStage.Answer) -> [(epoch: String, offset: Int)] {
     answer.body.split(whereSeparator: \.isNewline).filter { $0.hasPrefix("id: ") }.compactMap { line in
       let parts = line.dropFirst(4).split(separator: "-")
@@ -77,7 +77,7 @@ import Testing
     #expect(ids(none).isEmpty && !none.body.contains("restarted"), "\(none)")
   }
 
-  /// The new life has more records than the client has had of the old one: an offset alone can't tell.
+  /// The new epoch has more records than the client received in the old one, so an offset alone can't show the change.
   @Test(arguments: ["", "&cursor=c", "&count=2", "&demand=1"])
   func aNewLifeThatHasGrownBeyondTheOffsetIsTold(parameters: String) throws {
     for text in ["a", "b"] { _ = stage.publish("t", text) }
@@ -109,7 +109,7 @@ import Testing
     #expect(ids(answer).map(\.offset) == [1, 2], "\(answer)")
   }
 
-  /// The topic has two records, and two more; then a copy with the first two is put back.
+  /// The topic has two records and gets two more. Then a copy of the store with the first two is restored.
   @Test func aClientThatKnowsWhatTheStoreHasLostGoesOnWhereTheHistoriesPart() throws {
     let store = MemoryStore()
     let stage = try HTTPStage(store: store) { $0.identity = nil }
@@ -127,12 +127,12 @@ import Testing
       reader.text.contains("event: rewound\ndata: {\"topic\":\"t\",\"offset\":2}\n\n"), "\(reader.text)")
     let found = ids(HTTPStage.Answer(text: reader.text))
     #expect(found.map(\.offset) == [2] && found.allSatisfy { $0.epoch != epoch }, "\(reader.text)")
-    // A client that has had no lost record isn't sent back.
+    // A client that received no lost record isn't rewound.
     let other = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: \(epoch)-1")
     #expect(!other.body.contains("rewound") && ids(other).map(\.offset) == [2], "\(other)")
   }
 
-  /// Of a topic in memory there is another life with the next broker.
+  /// A topic in memory has a new epoch with the next broker.
   @Test func aTopicInMemoryIsAnotherWithTheNextBroker() throws {
     let stage = try HTTPStage { $0.identity = nil }
     for text in ["a", "b"] { _ = stage.publish("t", text) }
@@ -145,8 +145,8 @@ import Testing
     #expect(ids(answer).map(\.offset) == [0, 1, 2], "\(answer)")
   }
 
-  /// The topic was in memory, say, and the broker has been started again: the client has had offsets that this topic doesn't have yet. It gets all of its
-  /// records, and is told so.
+  /// For example, the topic was in memory and the broker has restarted: the client has seen offsets that the topic doesn't have yet. It gets all records
+  /// of the topic, and a notice.
   @Test(arguments: ["3", "1000000"]) func anIdOfAnotherLifeOfTheTopicBeginsWithItsFirstRecord(id: String) {
     for text in ["a", "b", "c"] { _ = stage.publish("t", text) }
     let answer = stage.ask("GET /topics/t?until=live", "", events, "Last-Event-ID: \(id)")
@@ -165,7 +165,7 @@ import Testing
     #expect(text.contains("\"payload\":\"a\"") && text.contains("\"payload\":\"b\""), "\(text)")
   }
 
-  /// The broker is asked where the topic ends by a subscription. The topic has a subscriber all the time: it would start over otherwise.
+  /// The gateway asks the broker by a subscription where the topic ends. The topic has a subscriber at all times, since it would restart otherwise.
   @Test func aTopicThatLastsAsLongAsItsReadersGoesOnForOneThatComesBack() throws {
     #expect(stage.ask("PUT /topics/t?scope=while-connected").status < 300)
     for text in ["a", "b", "c"] { _ = stage.publish("t", text) }
@@ -183,7 +183,7 @@ import Testing
   @Test(arguments: [Complete.Ending.finished, .failure(code: ErrorCode(rawValue: 7), message: "broken")])
   func aClientThatHasHadTheEndIsToldNotToComeAgain(ending: Complete.Ending) throws {
     try end("t", ending, after: ["a", "b"])
-    // One that has had the last record and not the end gets the end.
+    // A client that received the last record but not the end gets the end.
     let answer = stage.ask("GET /topics/t", "", events, "Last-Event-ID: 1")
     #expect(answer.status == 200)
     let settings = stage.ask("GET /topics/t/settings").body
@@ -191,7 +191,7 @@ import Testing
     let epoch = try #require(UInt64(id.prefix { $0 != "-" }, radix: 36))
     #expect(answer.body.contains("id: \(id)\nevent: f") && id.hasSuffix("-end"), "\(answer)")
     #expect(settings.contains("\"epoch\":\"\(epoch)\""), "\(settings)")
-    // The ids of earlier versions were of no life.
+    // Ids of earlier versions had no epoch.
     for id in [id, "end"] {
       for request in [
         "GET /topics/t", "HEAD /topics/t", "GET /topics/t?cursor=c", "GET /topics/t?until=live",
@@ -220,7 +220,7 @@ import Testing
     #expect(stage.ask("GET /topics/t", "", events, "Last-Event-ID: \(new)").status == 204)
   }
 
-  /// A new life that goes on: its reader stays.
+  /// The new epoch hasn't ended, so its reader stays.
   @Test func aClientThatHasHadTheEndOfAnotherLifeStaysForTheNewOne() throws {
     try end("t", .finished, after: ["a"])
     let old = try #require(endID(stage.ask("GET /topics/t?from=earliest", "", events)))

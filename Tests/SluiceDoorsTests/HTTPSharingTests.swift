@@ -5,7 +5,7 @@ import SluiceSimulation
 import SluiceWire
 import Testing
 
-/// Readers of one topic share what is written for them, and each gets what it would get alone.
+/// Readers of one topic share the bytes that are written for them. Each gets the same bytes as it would alone.
 @Suite struct HTTPSharingTests {
   private let door: DoorWorld
   private let native: NativeClient
@@ -22,7 +22,7 @@ import Testing
     return client
   }
 
-  /// The body of the answer so far, without the chunks' frames.
+  /// The body of the response so far, without chunk sizes.
   private func body(_ client: ByteClient) -> String {
     guard let end = client.text.firstRange(of: "\r\n\r\n") else { return "" }
     var rest = Array(client.text[end.upperBound...].utf8)[...]
@@ -36,7 +36,7 @@ import Testing
     return String(decoding: body, as: UTF8.self)
   }
 
-  /// The payloads of a body, without the letters behind their numbers.
+  /// The payloads of a body, without the letters after their numbers.
   private func numbers(_ client: ByteClient) -> [String] {
     body(client).split(separator: "\n").compactMap { line in
       line.firstRange(of: "\"payload\":\"").map { (mark: Range<String.Index>) -> String in
@@ -101,7 +101,7 @@ import Testing
   }
 
   @Test func aTopicThatIsMadeAnewHasRecordsOfItsOwn() throws {
-    // Other readers keep what was written before.
+    // Other readers keep the bytes that were written before.
     let others = [reader("%3E"), reader("%3E")]
     native.publish("t", ["old"], stream: 1)
     door.settle()

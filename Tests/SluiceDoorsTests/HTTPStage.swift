@@ -4,14 +4,14 @@ import SluiceDoors
 import SluiceIO
 import SluiceStore
 
-/// A broker with a door for HTTP, and requests to it, each on a connection of its own.
+/// A broker with an HTTP gateway, and requests to it, each on a connection of its own.
 struct HTTPStage {
   struct Answer {
     var text: String
 
     var status: Int { Int(text.dropFirst(9).prefix(3)) ?? 0 }
 
-    /// What is behind the head, as it was sent.
+    /// The bytes after the head, as they were sent.
     var body: String {
       text.firstRange(of: "\r\n\r\n").map { (end: Range<String.Index>) in String(text[end.upperBound...]) }
         ?? ""
@@ -32,12 +32,12 @@ struct HTTPStage {
     door = try DoorWorld([.http], options: options, store: store, access: access, configure)
   }
 
-  /// Sends a request, and lets it be served for a while.
+  /// Sends a request, and gives the broker some time to serve it.
   func begin(_ line: String, _ body: String = "", _ fields: [String] = []) -> ByteClient {
     begin(line, body, bytes: fields.map { Array($0.utf8) })
   }
 
-  /// As the other form, with fields of any bytes.
+  /// Like the other form, with fields of any bytes.
   func begin(_ line: String, _ body: String = "", bytes fields: [[UInt8]]) -> ByteClient {
     let client = door.connect(1)
     let end = Array("\r\n".utf8)

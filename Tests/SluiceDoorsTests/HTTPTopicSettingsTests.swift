@@ -32,9 +32,9 @@ import Testing
   }
 
   @Test(arguments: [
-    ("PUT /topics/t", #"{"replay-records":3}"#, "has to have \\\"settings\\\""),
-    ("PUT /topics/t", #"{"settings":[]}"#, "has to have \\\"settings\\\""),
-    ("PUT /topics/t", #"{"settings":{},"topic":"t"}"#, "no member 'topic'"),
+    ("PUT /topics/t", #"{"replay-records":3}"#, "the body needs \\\"settings\\\""),
+    ("PUT /topics/t", #"{"settings":[]}"#, "the body needs \\\"settings\\\""),
+    ("PUT /topics/t", #"{"settings":{},"topic":"t"}"#, "the member 'topic' isn't known"),
     ("PUT /topics/t", #"{"settings":{"flwo":"free"}}"#, "did you mean 'flow'"),
     ("PUT /topics/t", #"{"settings":{"flow":null}}"#, "flow: a text or a number"),
     ("PUT /topics/t", "replay-records=3", "isn't JSON"), ("PUT /topics/t", "[]", "isn't an object"),

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// What clients of doors may do to the broker: bounded, answered, and gone with them.
+/// Harm that a gateway's clients may try: its effect is bounded, answered, and ends with the client.
 @Suite struct HostileClientTests {
   @Test func willsOfDeadClientsByTheThousandArePublishedAndLeaveNothing() throws {
     let door = try DoorWorld([.mqtt])

@@ -9,9 +9,9 @@ import Testing
 
 @testable import SluiceDoors
 
-/// What clients may do to the doors that no honest client does: bounded and told, while an honest client is served.
+/// Attacks on the gateways that no honest client makes. Their effect is bounded and reported, and an honest client is still served.
 @Suite struct HostileDoorTests {
-  /// A client of MQTT that publishes to itself and must get each message.
+  /// An MQTT client that publishes to itself and must get each message.
   private final class Honest {
     let client: MQTTClient
     private var count = 0
@@ -82,7 +82,7 @@ import Testing
       }
       #expect(honest.isServed())
     }
-    // As many as the broker's names can have are served.
+    // As many levels as the broker's names can have are accepted.
     let name = [String](repeating: "a", count: 128).joined(separator: "/")
     client.subscribe([String](repeating: "+", count: 128).joined(separator: "/"), .atMostOnce, 3)
     client.publish(name, "deep", .atLeastOnce, 4)
@@ -107,7 +107,7 @@ import Testing
     }
     watcher.settle(.seconds(1))
     let early = watcher.take().count
-    // What fits waits; what doesn't is there at once.
+    // Wills that fit wait for their delay; all others are published at once.
     #expect(early == 1000 - (10 << 20) / will.heldBytes)
     let told = door.takeEvents()
     #expect(told.count == early)
@@ -123,7 +123,7 @@ import Testing
   private static let upgrade = WebSocketRequest(
     host: "broker", path: "/" + String(repeating: "x", count: 200), subprotocols: ["mqtt"])
 
-  /// A byte a second of what would be in order.
+  /// A byte per second of a request that would be valid.
   @Test(arguments: [1, 2, 3]) func clientsThatSendAByteASecondAreGivenUp(index: Int) throws {
     let door = try Self.world()
     let honest = Honest(door)

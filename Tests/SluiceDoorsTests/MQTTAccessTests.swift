@@ -9,7 +9,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Sessions and wills of MQTT where clients authenticate.
+/// MQTT sessions and wills when clients authenticate.
 @Suite struct MQTTAccessTests {
   private let door: DoorWorld
   private let policy: AccessPolicy
@@ -40,7 +40,7 @@ import Testing
     reader.settle()
     #expect(reader.take() == ["connack 0", "suback 1 [135]"])
     try door.restart()
-    // The session is the identity's.
+    // The session belongs to the identity.
     #expect(session("bob").take() == ["connack 0"])
     let again = session("alice")
     #expect(again.take() == ["connack 0 present"])
@@ -64,12 +64,12 @@ import Testing
     #expect(again.take().filter { $0.hasPrefix("publish") } == ["publish a/alice \"dead\" 1"])
   }
 
-  /// Alice may read `a.>`, and knows `$private.x` and `_inbox.x` by their names only.
+  /// Alice has permission to read `a.>`, and to read `$private.x` and `_inbox.x` only by their full names.
   @Test(
     arguments: [
       ("a/b", true), ("a/+", true), ("a/#", true), ("+/b", true), ("+/+/c", true), ("#", true),
       ("$share/g/a/+", true), ("$share/g/a/b", true),
-      // `a.>` has what is below `a`, and not `a` itself; a filter of both may be read in part.
+      // `a.>` includes topics below `a`, but not `a` itself. A filter that matches both may be read in part.
       ("a", false), ("+", false), ("b", false), ("b/#", false), ("b/+", false), ("b/a/c", false),
       ("$share/g/b/+", false), ("$share/g/b/c", false),
     ])
@@ -96,7 +96,7 @@ import Testing
     #expect(Set(alice.take()) == ["puback 1", "publish a/x \"own\" 1"])
   }
 
-  /// The topic of retained messages has those of all topics.
+  /// The topic of retained messages contains those of all topics.
   @Test func retainedMessagesOfTopicsThatMayNotBeReadAreNot() throws {
     var policy = AccessPolicy()
     for (name, pattern) in [("alice", "a.>"), ("bob", "b.>")] {
@@ -120,7 +120,7 @@ import Testing
     #expect(alice.take() == ["suback 2 [1]", "publish a/x \"own\" 1 retained"])
   }
 
-  /// A client that comes back asks for its subscriptions again: they are refused where the permission is gone, and it gets nothing.
+  /// A client that reconnects subscribes again. Subscriptions whose permission was removed are refused, and get no messages.
   @Test func aSubscriptionWithoutItsPermissionIsRefusedWhenItIsAskedForAgain() throws {
     let alice = session("alice")
     alice.subscribe("a/+", .atLeastOnce)
@@ -142,7 +142,7 @@ import Testing
     #expect(again.take() == ["puback 1"])
   }
 
-  /// What a client of the network says about itself needs proof, though the broker's own parts need none.
+  /// A network client's statements about itself need proof, though those of the broker's own parts need none.
   @Test func aClientCannotVouchForItself() throws {
     let bytes = door.connect(0)
     bytes.send(

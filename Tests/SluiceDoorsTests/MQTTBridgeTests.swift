@@ -3,7 +3,7 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// A bridge of another broker, which says so by its protocol level.
+/// A bridge of another broker, which identifies itself by its protocol level.
 @Suite struct MQTTBridgeTests {
   @Test func itsMessagesDoNotComeBackAndRetainFlagsStay() throws {
     let door = try DoorWorld([.mqtt])
@@ -12,7 +12,7 @@ import Testing
     connect.isBridge = true
     bridge.send(.connect(connect))
     bridge.settle()
-    // It is quiet in between, and is a bridge nevertheless.
+    // It is idle in between, and remains a bridge.
     for filter in ["a/#", "b/#"] {
       bridge.subscribe(filter, .atLeastOnce)
       bridge.settle(.seconds(2))

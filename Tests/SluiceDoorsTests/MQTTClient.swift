@@ -2,12 +2,12 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// A world with brokers that MQTT clients connect to.
+/// A world with brokers to which MQTT clients connect.
 protocol MQTTStage: AnyObject {
-  /// A client of bytes that is connected to the door of that number.
+  /// Returns a byte client that is connected to the gateway with that number.
   func connect(_ index: Int) -> ByteClient
 
-  /// Lets everything happen that is about to.
+  /// Runs the world for a time, so that pending work is done.
   func settle(_ time: Duration)
 }
 
@@ -17,26 +17,26 @@ extension MQTTStage {
 
 extension DoorWorld: MQTTStage {}
 
-/// A client of MQTT, by packets; what it gets is kept as lines.
+/// An MQTT client that sends packets, and keeps received packets as lines.
 final class MQTTClient {
   let bytes: ByteClient
   let version: MQTTVersion
   private let door: any MQTTStage
   private var decoder = MQTTDecoder(maximumPacket: 1 << 28, from: .server)
-  /// What has come: `publish a/b "text" 1 #7`, `puback 7`.
+  /// The received packets, as lines such as `publish a/b "text" 1 #7` and `puback 7`.
   private(set) var lines: [String] = []
   /// The broker's answer to CONNECT.
   private(set) var connack: MQTTConnack?
   /// Whether messages at QoS 1 and 2 are acknowledged.
   var acknowledges = true
   private(set) var payloads: [[UInt8]] = []
-  /// Why filters were refused, as SUBACKs say.
+  /// The reasons in SUBACKs for refused filters.
   private(set) var reasons: [String] = []
-  /// The messages that have come, with all that belongs to them.
+  /// The received messages with all their properties.
   private(set) var messages: [Message] = []
-  /// What is to be sent by one write; nil where each packet is.
+  /// Packets that one write will send together; nil while each packet is sent at once.
   private var gathered: [UInt8]?
-  /// The packet identifiers of messages at QoS 1 and 2, by their texts: of each time that a message has come.
+  /// The packet identifiers of messages at QoS 1 and 2 by their texts, one for each time that a message arrived.
   var identifiers: [String: [UInt16]] = [:]
 
   struct Message {
@@ -52,7 +52,7 @@ final class MQTTClient {
     bytes = door.connect(index)
   }
 
-  /// A client that is connected. Its CONNACK has been read.
+  /// Returns a client that is connected and has read its CONNACK.
   static func connected(
     _ door: any MQTTStage, _ id: String = "", _ version: MQTTVersion = .v5, at index: Int = 1,
     clean: Bool = true, expiry: UInt32 = 0,
@@ -78,7 +78,7 @@ final class MQTTClient {
     if gathered == nil { bytes.send(encoded) } else { gathered? += encoded }
   }
 
-  /// Sends all packets of a block by one write.
+  /// Sends all packets of a block in one write.
   func sendTogether(_ block: () -> Void) {
     gathered = []
     block()
@@ -126,14 +126,14 @@ final class MQTTClient {
     settle()
   }
 
-  /// Lets everything happen that is about to, and answers what comes.
+  /// Runs the world for a time, and answers the packets that arrive.
   func settle(_ time: Duration = .milliseconds(100)) {
     door.settle(time)
     read()
     door.settle(.milliseconds(20))
   }
 
-  /// Lets time pass until a line has come that begins so.
+  /// Lets time pass until a line with this prefix has arrived.
   func await(_ start: String, limit: Duration = .seconds(30)) -> Bool {
     for _ in 0..<Int(limit / .milliseconds(100)) {
       if lines.contains(where: { $0.hasPrefix(start) }) { return true }
@@ -200,19 +200,19 @@ final class MQTTClient {
     }
   }
 
-  /// The messages that have come since the last look.
+  /// The messages that arrived since the last call.
   func takeMessages() -> [Message] {
     defer { messages = [] }
     return messages
   }
 
-  /// What has come since the last look.
+  /// The lines that arrived since the last call.
   func take() -> [String] {
     defer { lines = [] }
     return lines
   }
 
-  /// Ends the connection without a word.
+  /// Drops the connection without DISCONNECT.
   func lose() {
     bytes.abort()
     door.settle()

@@ -4,7 +4,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Sessions at the nodes of a cluster whose parts don't reach each other.
+/// Sessions at the nodes of a cluster whose parts can't reach each other.
 @Suite struct MQTTClusterFaultTests {
   private func messages(_ client: MQTTClient) -> [String] { client.take().filter { $0.hasPrefix("publish") } }
 
@@ -29,7 +29,7 @@ import Testing
     client.bytes.abort()
   }
 
-  /// The client goes before the broker has answered it, wherever its claim has come by then.
+  /// The client disconnects before the broker has answered, at any stage of its claim.
   @Test(arguments: [false, true]) func aCONNECTThatIsGivenUpChangesNothing(isHeld: Bool) throws {
     let nodes = try DoorNodes()
     var client = session(nodes, at: 0)
@@ -48,7 +48,7 @@ import Testing
     #expect(messages(client) == ["publish t \"x\" 1"])
   }
 
-  /// So does one that would have begun a new session.
+  /// A CONNECT that would have begun a new session has no effect either.
   @Test(arguments: [false, true]) func aCleanCONNECTThatIsGivenUpChangesNothing(isHeld: Bool) throws {
     let nodes = try DoorNodes()
     var client = session(nodes, at: 0)
@@ -80,12 +80,12 @@ import Testing
 
   // MARK: Patterns that can't be opened
 
-  /// The topics of two nodes that don't reach each other, and the node whose sessions are reached from everywhere.
+  /// The topics of two nodes that can't reach each other, and the node whose sessions all can reach.
   private struct Parted {
     let nodes: DoorNodes
-    /// The node that the client is connected to, and the one that it doesn't reach.
+    /// The client's node, and the node that it can't reach.
     let (near, far): (Int, Int)
-    /// A node that both reach.
+    /// A node that both can reach.
     var between: Int { 3 - near - far }
     /// A topic of the far node.
     let topic: String
@@ -116,7 +116,7 @@ import Testing
     _ = nodes.takeEvents()
     run(again, publisher, for: .seconds(20))
     #expect(again.take() == [])
-    // However often it was tried.
+    // One event, even after many attempts.
     let waiting = nodes.takeEvents().compactMap {
       if case .mqttSubscriptionWaits("c", _, let filter, let reason) = $0 {
         "\(filter): \(reason)"
@@ -129,7 +129,7 @@ import Testing
     run(again, publisher, for: .seconds(15))
     publisher.publish(parted.topic, "later", .atLeastOnce, 2)
     run(publisher, again, for: .seconds(2))
-    // Without cursors nothing is kept for the time away.
+    // Without cursors no messages are kept while the client is away.
     let expected = qos == .atMostOnce ? ["later"] : ["meanwhile", "later"]
     #expect(messages(again) == expected.map { "publish \(parted.topic) \"\($0)\" \(qos.rawValue)" })
     #expect(!again.bytes.hasEnded)
@@ -146,7 +146,7 @@ import Testing
     let again = session(nodes, at: parted.near)
     run(again)
     _ = (again.take(), nodes.takeEvents())
-    // One that the session has, and a new one.
+    // A filter that the session already has, and a new one.
     again.subscribe("+/t", .atLeastOnce, 5)
     again.subscribe("+/u", .atLeastOnce, 6)
     run(again, for: .seconds(15))

@@ -3,7 +3,7 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// The limits on sessions of MQTT in a cluster: the nodes together keep no more than one alone.
+/// The limits on MQTT sessions in a cluster: all nodes together keep no more sessions than a single node.
 @Suite struct MQTTClusterLimitTests {
   private static let full = MQTTReason.quotaExceeded.rawValue
 
@@ -32,18 +32,18 @@ import Testing
       client.disconnect()
     }
     #expect(Self.session(nodes, "c", at: 2).take() == ["connack \(Self.full)"])
-    // Those that there are go on, with more subscriptions, too.
+    // Existing sessions resume, and may add subscriptions.
     let again = Self.session(nodes, "a", at: 2)
     again.subscribe("t", .atLeastOnce)
     #expect(again.await("suback"))
     #expect(again.take() == ["connack 0 present", "suback 1 [1]"])
-    // There is room when one has ended.
+    // After a session has ended, another one fits.
     MQTTClient.connected(nodes, "b", at: 0).disconnect()
     nodes.settle(.seconds(1))
     #expect(Self.session(nodes, "c", at: 1).take() == ["connack 0"])
   }
 
-  /// Clients that connect at the same time, to all nodes, each with a session.
+  /// Clients that connect to all nodes at the same time, each with a session.
   private static func twelve(_ nodes: DoorNodes) -> [MQTTClient] {
     let clients = (0..<12).map { MQTTClient(nodes, at: $0 % 3) }
     for (number, client) in clients.enumerated() {
@@ -55,7 +55,7 @@ import Testing
     return clients
   }
 
-  /// None has seen the others' when it begins: the order of the log decides.
+  /// No client has seen the others' sessions when it begins: the order in the log decides.
   @Test func sessionsThatBeginTogetherAreNoMoreThanThereMayBe() throws {
     let nodes = try Self.nodes { $0.sessions = 4 }
     let clients = Self.twelve(nodes)
@@ -65,7 +65,7 @@ import Testing
       client.settle()
       answers += client.take()
     }
-    // A client that is refused hears that in CONNACK, and nothing else.
+    // A client that is refused gets that reason in CONNACK, and no other packet.
     #expect(answers.count == 12)
     #expect(answers.filter { $0 == "connack 0" }.count == 4)
     #expect(answers.filter { $0 == "connack \(Self.full)" }.count == 8)
@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  /// Clients that leave their sessions before they can be told that there is no room.
+  /// Clients that leave their sessions before their refusal can arrive.
   @Test(arguments: [0, 1, 2, 3, 5, 8, 13, 21, 34, 55]) func sessionsThatAreLeftAtOnceAreNoMoreEither(
     milliseconds: Int
   ) throws {
@@ -91,7 +91,7 @@ import Testing
     #expect(present.count <= 4, "\(present)")
   }
 
-  /// By topics that appear: there is no SUBSCRIBE to refuse.
+  /// The session grows through new topics, so there is no SUBSCRIBE to refuse.
   @Test func aSessionThatGrowsBeyondTheLimitEndsWithAReason() throws {
     let nodes = try Self.nodes { $0.sessionBytes = 64 << 10 }
     let client = Self.session(nodes, "c", at: 0)
@@ -104,7 +104,7 @@ import Testing
       publisher.settle(.milliseconds(10))
     }
     #expect(client.await("disconnect \(Self.full)"))
-    // It takes no room any more.
+    // The ended session no longer counts.
     #expect(Self.session(nodes, "c", at: 2).take() == ["connack 0"])
   }
 }

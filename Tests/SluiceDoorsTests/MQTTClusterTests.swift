@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Clients of MQTT at the nodes of a cluster.
+/// MQTT clients at the nodes of a cluster.
 @Suite struct MQTTClusterTests {
   private func messages(_ client: MQTTClient) -> [String] { client.take().filter { $0.hasPrefix("publish") } }
 
@@ -116,7 +116,7 @@ import Testing
     let again = session(nodes, at: 2)
     run(watcher, again, for: .seconds(40))
     #expect(messages(watcher) == [])
-    // Nor is the one of a node that dies.
+    // The will of a client isn't published either if its node dies.
     let third = session(nodes, "d", at: 0, will: will)
     third.settle()
     nodes.node(0)?.kill()
@@ -263,7 +263,7 @@ import Testing
       #expect(summary.firstOffset > 0)
       #expect(summary.nextOffset - summary.firstOffset < UInt64(most), "\(topic)")
     }
-    // A process that begins has what the others have.
+    // A node that starts has the same sessions as the others.
     try nodes.start("c")
     nodes.settled()
     nodes.node(0)?.kill()
@@ -292,7 +292,7 @@ import Testing
     #expect(Set(messages(worker)) == Set((2...4).map { "publish t \"\($0)\" 1" }))
   }
 
-  /// Clients that are lost and go to other nodes, and nodes that die, at any moment: nothing is lost, nothing comes twice at QoS 2.
+  /// Clients lose their connections and move to other nodes, and nodes die, at any moment. No message is lost, and none is duplicated at QoS 2.
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func nothingIsLostAndNothingComesTwice(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)

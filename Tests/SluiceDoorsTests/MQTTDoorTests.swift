@@ -50,11 +50,11 @@ import Testing
     publisher.settle()
     subscriber.settle()
     let topics = subscriber.take().map { String($0.split(separator: " ")[1]) }
-    // `a` is matched twice, by two subscriptions.
+    // `a` matches two subscriptions, so it arrives twice.
     #expect(topics.sorted() == ["a", "a", "a/b", "a/b/c", "b/x/c", "c"])
   }
 
-  /// SUBSCRIBE and UNSUBSCRIBE in one read: the broker is asked for nothing that no UNSUBSCRIBE would end.
+  /// SUBSCRIBE and UNSUBSCRIBE in one read leave no request at the broker that UNSUBSCRIBE wouldn't end.
   @Test(arguments: ["a/b", "a/+", "$share/g/a/b", "$share/g/a/+"])
   func whatIsUnsubscribedAtOnceLeavesNothing(filter: String) throws {
     let client = MQTTClient.connected(door, "c")
@@ -113,7 +113,7 @@ import Testing
     #expect(two.take().contains { $0.hasPrefix("publish t \"of one\" 1") })
   }
 
-  /// SUBSCRIBE and PUBLISH in one read, of which the first may only change the options of a subscription that is there.
+  /// SUBSCRIBE and PUBLISH in one read. The SUBSCRIBE may only change the options of an existing subscription.
   @Test(arguments: [false, true])
   func aClientThatSubscribesAndPublishesAtOnceDoesNotGetItsOwnMessages(isSubscribed: Bool) throws {
     let client = MQTTClient.connected(door, "c")
@@ -128,7 +128,7 @@ import Testing
     #expect(client.take().sorted() == ["puback 7", "suback 2 [1]"])
   }
 
-  /// What the client has published by an earlier connection is its own, too.
+  /// Messages that the client published on an earlier connection also count as its own.
   @Test func aSessionThatGoesOnDoesNotGetItsOwnMessages() throws {
     let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600, receiveMaximum: 1)
     client.acknowledges = false
@@ -188,7 +188,7 @@ import Testing
     client.settle()
     let first = client.take().filter { $0.hasPrefix("publish") }
     #expect((1...5).contains(first.count), "\(first)")
-    // Each acknowledgement makes room for one more, until all have come.
+    // Each acknowledgement makes room for one more message, until all have arrived.
     client.acknowledges = true
     var seen = first.count
     var nextID: UInt16 = 1
@@ -286,7 +286,7 @@ import Testing
     client.settle()
     #expect(client.take().contains("pubrec 5"))
     let other = MQTTClient.connected(door, "d", clean: false, expiry: 3600)
-    // Its connection is lost before PUBREC is read, and perhaps before it was sent.
+    // The connection is lost before the client reads PUBREC, and perhaps before PUBREC is sent.
     other.publish("t", "twice", .exactlyOnce, 6)
     door.settle(.microseconds(350))
     other.lose()
@@ -338,7 +338,7 @@ import Testing
     MQTTClient.connected(door, "d", will: will).disconnect()
     watcher.settle()
     #expect(watcher.take() == [])
-    // A client that is silent for too long, too.
+    // The same holds for a client that is silent for too long.
     let silent = MQTTClient.connected(door, "e", keepAlive: 4, will: will)
     watcher.settle(.seconds(8))
     #expect(silent.take().contains("disconnect 141") || silent.bytes.hasEnded)
@@ -361,7 +361,7 @@ import Testing
     back.lose()
     watcher.settle(.seconds(6))
     #expect(watcher.take() == ["publish gone \"dead\" 0"])
-    // A client that begins anew ends the session, and its will comes at once.
+    // A client that starts a clean session ends the old one, and its will is published at once.
     MQTTClient.connected(door, "c", clean: false, expiry: 60, will: will).lose()
     _ = MQTTClient.connected(door, "c", clean: true)
     watcher.settle()
@@ -393,7 +393,7 @@ import Testing
     watcher.settle(.seconds(6))
     #expect(watcher.take() == ["publish gone/c \"closed\" 1"])
     withExtendedLifetime(patient) {}
-    // The connections that have published the wills are gone.
+    // The connections that published the wills are closed.
     #expect(door.broker.metrics[.connections] == 2)
     let late = MQTTClient.connected(door, "l")
     late.subscribe("gone/c", .atMostOnce)
@@ -434,7 +434,7 @@ import Testing
       member.subscribe("$share/g/a/+", qos, 3)
       #expect(member.take().last == "suback 3 [\(qos.rawValue)]")
     }
-    // One of the topics is there, the others are made later: all of their records count.
+    // One of the topics exists, the others are created later: all of their records count.
     for number in 0..<60 {
       publisher.publish("a/\(number % 4)", "\(number)", qos, UInt16(number + 2))
       if number % 10 == 0 { for client in members + [publisher] { client.settle(.milliseconds(20)) } }
@@ -456,7 +456,7 @@ import Testing
     let received = members.map { $0.take().filter { $0.hasPrefix("publish") } }
     #expect(Set(received.joined()).count == 30)
     #expect(received.joined().count == 30)
-    // What a member has not acknowledged goes to another.
+    // Messages that a member hasn't acknowledged go to another.
     members[0].acknowledges = false
     for number in 30..<60 { publisher.publish("t", "\(number)", .atLeastOnce, UInt16(number + 1)) }
     publisher.settle()
@@ -531,7 +531,7 @@ import Testing
     #expect(answers.last == "disconnect 139" || client.bytes.hasEnded)
   }
 
-  /// Through a network that cuts bytes anywhere, with clients that come and go.
+  /// Through a network that splits bytes at any place, with clients that connect and disconnect.
   @Test(arguments: 1...20 as ClosedRange<UInt64>) func nothingIsLostThroughARoughNetwork(seed: UInt64) throws
   {
     let door = try DoorWorld(seed: seed, loops: 1 + Int(seed % 3), [.mqtt], conditions: SimulatedConditions())
@@ -558,7 +558,7 @@ import Testing
       subscriber.settle(.milliseconds(200))
     }
     gather()
-    // What was under way when the connection was lost comes again, marked as such.
+    // Messages that were in flight when the connection was lost are sent again, marked as duplicates.
     let fresh = received.filter { !$0.hasSuffix(" again") }
     let texts = Set(received.map { $0.split(separator: "\"")[1] })
     #expect(texts.count == 60)
@@ -566,7 +566,7 @@ import Testing
     #expect(publisher.take().filter { $0.hasPrefix("pubcomp") }.count == 60)
   }
 
-  /// A client that comes back asks for its subscriptions again at once, before the broker has opened them, at the same QoS or another one.
+  /// A client that reconnects subscribes again at once, before the broker has opened its subscriptions, at the same QoS or another one.
   @Test(arguments: [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce])
   func aSubscriptionThatIsAskedForAgainAtOnceGoesOn(qos: MQTTQoS) throws {
     let door = try DoorWorld([.mqtt])

@@ -5,14 +5,14 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Topic names that devices use and that the broker writes in another way.
+/// Topic names of devices that the broker must escape.
 @Suite("MQTT names at the door")
 struct MQTTEscapedNameTests {
   private let door: DoorWorld
 
   init() throws { door = try DoorWorld([.mqtt]) }
 
-  /// As Zigbee2MQTT, Sparkplug B, firmware, Wiren Board, Frigate, Telegraf and Node-RED write them.
+  /// In the form of Zigbee2MQTT, Sparkplug B, firmware, Wiren Board, Frigate, Telegraf and Node-RED.
   private static let names = [
     "zigbee2mqtt/Living Room", "spBv1.0/group/NBIRTH/node", "fw/1.2.3", "/devices/wb-mr6c/controls/K1/on",
     "frigate/front*door/person", "telegraf/host.example.org/cpu", "node-red/flow//end", "a/b/",

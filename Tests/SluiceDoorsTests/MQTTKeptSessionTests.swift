@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Sessions as they are kept.
+/// Sessions in their stored form.
 @Suite struct MQTTKeptSessionTests {
   private static func session(topics: Int) -> MQTTKeptSession {
     var session = MQTTKeptSession(
@@ -50,7 +50,7 @@ import Testing
       packed.append(MQTTPackedSession(session, &shared))
       #expect(packed.last?.session(shared) == session)
     }
-    // Each topic is there once, and goes with the last session that has a place in it.
+    // Each topic is stored once, and removed with the last session that has a position in it.
     #expect(shared.count == 300)
     packed.removeLast().release(from: &shared)
     #expect(shared.count == 10)

@@ -8,7 +8,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The limits on what clients of MQTT may ask for.
+/// The limits on the requests of MQTT clients.
 @Suite struct MQTTLimitTests {
   private static func world(_ change: (inout MQTTLimits) -> Void, store: MemoryStore? = nil) throws
     -> DoorWorld
@@ -48,7 +48,7 @@ import Testing
     #expect(try #require(MQTTClient.connected(any, "c").connack).properties.number(.serverKeepAlive) == nil)
   }
 
-  /// A client that asks for no keep alive time, and whose machine is gone: nothing comes from it, nor does anything tell that.
+  /// A client without a keep alive time, whose machine has vanished: it sends nothing, and no packet reports the loss.
   @Test(arguments: [0, 50_000] as [UInt16]) func aHalfOpenClientIsDroppedAndItsWillPublished(
     keepAlive: UInt16
   ) throws {
@@ -82,7 +82,7 @@ import Testing
     }
   }
 
-  /// A record has the whole session: with one for each of its subscriptions, those would cost as much as their number squared.
+  /// A record contains the whole session. With a record for each of its subscriptions, the cost would be the square of their number.
   @Test func aSessionWithManySubscriptionsIsKeptInAFewRecords() throws {
     let door = try Self.world({ $0.subscriptions = 5000 }, store: MemoryStore())
     let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600)
@@ -100,7 +100,7 @@ import Testing
     client.settle(.seconds(1))
     #expect(client.take().filter { $0.hasSuffix(" [1]") }.count == 200)
     let after = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
-    // 88 KiB each, at 8 MiB a second.
+    // 88 KiB each, at 8 MiB per second.
     #expect(after > before)
     #expect(after - before < 60)
     try door.restart()
@@ -114,7 +114,7 @@ import Testing
     #expect(Set(again.payloads.map { String(decoding: $0, as: UTF8.self) }) == ["1", "2"])
   }
 
-  /// A record has the message's flags besides the payload.
+  /// A record contains the message's flags besides the payload.
   @Test func aMessageMayBeAsLongAsARecord() throws {
     let door = try Self.world { _ in }
     let client = MQTTClient.connected(door, "c")

@@ -6,7 +6,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What a client sends takes effect in the order in which it was sent.
+/// A client's packets take effect in the order in which it sent them.
 @Suite struct MQTTOrderTests {
   private static let levels = [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce]
 
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// A retained message before SUBSCRIBE comes once, as the topic's retained one.
+  /// A retained message that is published before SUBSCRIBE arrives once, as the topic's retained one.
   @Test(arguments: MQTTVersion.allCases, levels)
   func aRetainedMessageBeforeSUBSCRIBEComesOnce(version: MQTTVersion, qos: MQTTQoS) throws {
     for store in [nil, MemoryStore()] {
@@ -73,7 +73,7 @@ import Testing
     }
   }
 
-  /// Messages that a lossless topic takes only with this subscription's demand don't hold it up.
+  /// Messages that a lossless topic only accepts with this subscription's demand don't block the subscription.
   @Test func aSubscriptionDoesNotWaitForMessagesThatWaitForIt() throws {
     let door = try DoorWorld([.mqtt]) { $0.topicDefaults.flow = .lossless }
     let client = MQTTClient.connected(door, "c")

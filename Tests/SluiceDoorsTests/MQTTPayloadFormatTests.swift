@@ -5,7 +5,7 @@ import SluiceStore
 import TestSupport
 import Testing
 
-/// What publishers say of their payloads reaches subscribers.
+/// The payload properties that publishers set reach subscribers.
 @Suite struct MQTTPayloadFormatTests {
   @Test(arguments: [nil, 0, 1] as [UInt32?], [false, true])
   func theFormatComesAsItWas(format: UInt32?, isStored: Bool) throws {
@@ -38,7 +38,7 @@ import Testing
     var options = DoorOptions()
     options.mqtt.packet = bytes
     let door = try DoorWorld([.mqtt], options: options)
-    // CONNECT comes before the client knows the limit.
+    // The client sends CONNECT before it knows the limit.
     let client = MQTTClient.connected(door, "a client with a long name")
     #expect(client.connack?.properties.number(.maximumPacketSize) == UInt32(bytes))
     client.publish("t", bytes: [UInt8](repeating: 1, count: bytes - 10), .atLeastOnce, 1)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Connections of MQTT on which nothing happens, which are packed, and made again when something does.
+/// Idle MQTT connections, which the gateway packs and restores when they become active.
 @Suite struct MQTTQuietTests {
   @Test func aConnectionIsPackedWhenNothingHappensForAWhile() throws {
     let door = try DoorWorld([.mqtt], quietAfter: .milliseconds(200))
@@ -20,7 +20,7 @@ import Testing
     client.send(.pingreq)
     client.settle()
     #expect(door.quietConnections == 0)
-    // One that was packed before stays as it is for longer.
+    // A connection that was packed before stays unpacked for longer.
     client.settle(.seconds(2))
     #expect(door.quietConnections == 0)
     client.settle(.seconds(4))
@@ -28,7 +28,7 @@ import Testing
     #expect(client.take() == ["connack 0", "suback 1 [0]", "pingresp"])
   }
 
-  /// While all are used, each look for quiet ones comes later than the one before. A new connection makes it soon again.
+  /// While all connections are active, each search for idle ones comes later than the one before. A new connection makes it frequent again.
   @Test func looksAreFrequentAgainForANewConnection() throws {
     let door = try DoorWorld([.mqtt], quietAfter: .milliseconds(100))
     let busy = MQTTClient.connected(door, "busy")
@@ -42,7 +42,7 @@ import Testing
     #expect(door.quietConnections == 2)
   }
 
-  /// A door is there as long as its link is: to ask for signs of life would cost each quiet client memory and time.
+  /// A gateway exists as long as its link does. Keepalive on the link would cost memory and time for each idle client.
   @Test func theBrokerAsksADoorForNoSignsOfLife() throws {
     let door = try DoorWorld([.mqtt], quietAfter: .seconds(1)) { $0.limits.keepalive = 8_000 }
     let client = MQTTClient.connected(door, "c")
@@ -72,7 +72,7 @@ import Testing
     #expect(received == (1...5).map { "publish a/\($0 % 2) \"\($0)\" \(qos.rawValue)" })
   }
 
-  /// With a store, clients whose sessions or wills outlive the connection are packed, too, and so are publishers.
+  /// With a store, clients whose sessions or wills outlive the connection are packed too, and so are publishers.
   @Test func connectionsWithKeptSessionsArePacked() throws {
     let door = try DoorWorld([.mqtt], store: MemoryStore())
     let will = MQTTConnect.Will(topic: "gone", payload: [0x78])
@@ -88,7 +88,7 @@ import Testing
       client.take().filter { $0.hasPrefix("publish") } == ["publish a/b \"1\" 1", "publish a/b \"2\" 0"])
   }
 
-  /// A message at QoS 1 that the client doesn't acknowledge is under way, and so is half a packet.
+  /// A message at QoS 1 that the client hasn't acknowledged is in flight, and so is half a packet.
   @Test func aConnectionWithSomethingUnderWayIsNotPacked() throws {
     let door = try DoorWorld([.mqtt])
     let subscriber = MQTTClient.connected(door, "s")
@@ -137,7 +137,7 @@ import Testing
     #expect(other.take() == ["connack 0", "disconnect 139"])
   }
 
-  /// Two brokers, of which one packs at every quiet moment and one never: their clients get the same.
+  /// Two brokers, one of which packs at every idle moment and one never: their clients get the same packets.
   @Test(arguments: 1...12 as ClosedRange<UInt64>) func clientsNoticeNothing(seed: UInt64) throws {
     let packing = Script(try DoorWorld([.mqtt]), seed)
     let plain = Script(try DoorWorld([.mqtt], quietAfter: .seconds(1_000_000)), seed)
@@ -152,13 +152,13 @@ import Testing
     #expect(plain.quietMoments == 0)
   }
 
-  /// Clients that do at random what a seed says.
+  /// Clients whose random actions follow from a seed.
   private final class Script {
     private let door: DoorWorld
     private var random: TestSupport.SeededRandom
     private var clients: [MQTTClient] = []
     private var lastIdentifier: UInt16 = 0
-    /// Packed connections, counted after each step.
+    /// The number of packed connections, summed over all steps.
     private(set) var quietMoments = 0
 
     private static let topics = ["a", "a/b", "a/c", "b"]
@@ -205,8 +205,8 @@ import Testing
       quietMoments += door.quietConnections
     }
 
-    /// What each client has got since the last look. The turns of the loops, and of subscriptions that overlap, may come in another order, and the
-    /// identifiers of their messages with them.
+    /// The lines that each client got since the last call. Loops and overlapping subscriptions may run in another order, which also changes the
+    /// identifiers of messages.
     func take() -> [[String]] {
       clients.map { client in
         client.take().map { $0.hasPrefix("pubrel") ? "pubrel" : $0 }.sorted()

@@ -10,13 +10,13 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Clients of MQTT for which the broker has no room: they are told so, and cost little until then.
+/// MQTT clients for which the broker has no connection left. They get a CONNACK that says so, and cost little until then.
 @Suite struct MQTTRefusalTests {
   enum Limit: CaseIterable {
     case inAll, perAddress, perIdentity
   }
 
-  /// A broker that takes one client.
+  /// A broker whose limit is one client.
   private static func full(_ limit: Limit = .perAddress, _ doors: [Door] = [.mqtt]) throws -> DoorWorld {
     var policy: AccessPolicy?
     if limit == .perIdentity {
@@ -42,7 +42,7 @@ import Testing
     #expect(Self.client(door).take() == ["connack 0"])
     let second = MQTTClient.connected(door, "second", version, user: ("u", "p"))
     #expect(second.bytes.hasEnded)
-    // The return code of 3.1.1 is 3, which the reader of the tests takes for the reason of MQTT 5.
+    // The return code of 3.1.1 is 3, which the tests' decoder converts to the reason of MQTT 5.
     let code = version == .v5 ? MQTTReason.quotaExceeded : .serverUnavailable
     #expect(second.take() == ["connack \(code.rawValue)"])
     guard version == .v5 else { return }
@@ -72,7 +72,7 @@ import Testing
     #expect(answer.contains(0x88))
   }
 
-  /// CONNECT comes byte by byte, and so late that the connection was refused long before.
+  /// CONNECT arrives byte by byte, long after the connection was refused.
   @Test func aSlowClientIsToldToo() throws {
     let door = try Self.full()
     _ = Self.client(door)
@@ -113,7 +113,7 @@ import Testing
     #expect(door.waitingRefusals == 0)
   }
 
-  /// A flood of connections that send nothing: those that wait longest give way, and a client that says CONNECT is told nevertheless.
+  /// A flood of connections that send nothing: those that have waited longest are closed, and a client that sends CONNECT still gets its CONNACK.
   @Test func aFloodOfRefusedConnectionsIsBounded() throws {
     let door = try Self.full()
     _ = Self.client(door)
@@ -128,7 +128,7 @@ import Testing
     #expect(door.waitingRefusals == 0)
   }
 
-  /// What is refused takes nothing of the limit: once there is room, the next client is served.
+  /// Refused connections don't count towards the limit: once there is room, the next client is served.
   @Test func aRefusedConnectionTakesNoRoom() throws {
     let door = try Self.full()
     let first = Self.client(door)

@@ -7,9 +7,9 @@ import Testing
 @testable import SluiceDoors
 @testable import SluiceMQTT
 
-/// Messages of a resumed session that are read again, from a broker whose answers the test orders.
+/// Messages of a resumed session that are read again, from a broker whose answers arrive in the order that the test chooses.
 @Suite struct MQTTRereadingTests {
-  /// The streams of two topics may answer in any order; the client gets its messages in the order in which they were sent first (MQTT-4.6.0-1).
+  /// The streams of two topics may answer in any order. The client gets its messages in the order in which they were first sent (MQTT-4.6.0-1).
   @Test func messagesAreSentAgainInTheirOrderWhicheverStreamAnswersFirst() throws {
     let world = SimulatedWorld(seed: 1)
     let loop = world.makeLoop()
@@ -36,7 +36,7 @@ import Testing
     #expect(client.identifiers == [1, 2, 3])
   }
 
-  /// A session with a message under way in each topic.
+  /// A session with a message in flight in each topic.
   private static func session(topics: [String]) throws -> MQTTKeptSession {
     var state = MQTTSessionState()
     var known: [UInt32: MQTTKnownTopic] = [:]
@@ -58,11 +58,11 @@ import Testing
   }
 }
 
-/// The broker's end of a link: answers what the test wants to be answered.
+/// The broker's end of a link, which answers when the test asks for it.
 private final class BrokerEnd: ByteStreamHandler {
   private var link: DoorLink?
   private var decoder = FrameDecoder(maximumFrame: 1 << 20)
-  /// Subscriptions to single topics that weren't answered.
+  /// Unanswered subscriptions to single topics.
   private var waiting: [(stream: UInt32, topic: String)] = []
 
   func begin(_ link: DoorLink) {
@@ -99,7 +99,7 @@ private final class BrokerEnd: ByteStreamHandler {
       ).encoded(stream: 0))
   }
 
-  /// Answers all subscriptions that wait, the last one first, each with one record.
+  /// Answers all waiting subscriptions, the last one first, each with one record.
   func answerTheLastFirst() {
     for (stream, topic) in waiting.reversed() {
       var record: [UInt8] = []
@@ -123,7 +123,7 @@ private final class BrokerEnd: ByteStreamHandler {
   func streamFailed(_ error: IOError) {}
 }
 
-/// The stream of a client of MQTT, which keeps the messages that it gets.
+/// The stream of an MQTT client, which keeps the messages that it gets.
 private final class ClientEnd: ByteStream {
   let peer = SocketAddress.unix("client")
   var readsPaused = false

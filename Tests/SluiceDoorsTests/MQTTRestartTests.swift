@@ -8,7 +8,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Sessions of MQTT over the ends of brokers.
+/// MQTT sessions across restarts of brokers.
 @Suite struct MQTTRestartTests {
   private let door: DoorWorld
 
@@ -44,7 +44,7 @@ import Testing
           "publish t/\($0) \(qos.rawValue)"
         })
     again.settle()
-    // The next one knows what was acknowledged to this one.
+    // The next broker knows the messages that were acknowledged to this one.
     again.settle(.seconds(2))
     try door.restart(orderly: orderly)
     #expect(session().take() == ["connack 0 present"])
@@ -58,7 +58,7 @@ import Testing
     for number in 1...3 { publisher.publish("t", "\(number)", .exactlyOnce, UInt16(number)) }
     for _ in 0..<3 { for client in [publisher, client] { client.settle() } }
     #expect(messages(client).count == 3)
-    // The second one is with the client, the third one is known to be there before the first.
+    // The client acknowledges only the second message, with PUBREC. The others are sent again.
     client.send(.acknowledgement(MQTTAcknowledgement(.pubrec, 2)))
     client.settle()
     #expect(client.take() == ["pubrel 2"])
@@ -136,7 +136,7 @@ import Testing
     #expect(session("p").take().first == "connack 0 present")
   }
 
-  /// The broker's own connection for sessions ends, as any may: what an earlier process has written is older than what this one has.
+  /// The broker's own connection for sessions ends, as any may. The state of this process is newer than an earlier process's records.
   @Test func aSessionIsTheNewestOneAfterItsJournalHasConnectedAgain() throws {
     let client = session()
     client.subscribe("old", .atLeastOnce)
@@ -163,7 +163,7 @@ import Testing
     #expect(again.take() == ["connack 0 present", "publish new \"2\" 1"])
     again.disconnect()
     again.settle(.seconds(1))
-    // It is still kept over the end of the process.
+    // The session still outlives the process.
     try door.restart()
     let last = session()
     last.settle()
@@ -176,13 +176,13 @@ import Testing
     client.publish("a", "x", .exactlyOnce, 1, retained: true)
     for _ in 0..<5 { client.settle(.seconds(1)) }
     #expect(messages(client) == ["publish a \"x\" 2"])
-    // No message, no record: otherwise each record would make another one.
+    // Without a message there is no record: otherwise each record would cause another one.
     let before = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
     client.settle(.seconds(10))
     #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset == before)
   }
 
-  /// Clients and brokers that are lost at any moment: nothing is lost, nothing comes twice at QoS 2.
+  /// Clients and brokers are lost at any moment. No message is lost, and none is duplicated at QoS 2.
   @Test(arguments: 1...12 as ClosedRange<UInt64>)
   func nothingIsLostAndNothingComesTwice(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)

@@ -9,7 +9,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Retained messages over the ends of brokers.
+/// Retained messages across restarts of brokers.
 @Suite struct MQTTRetainedTests {
   private let door: DoorWorld
 
@@ -28,8 +28,7 @@ import Testing
     return client.take().filter { $0.hasPrefix("publish") }.sorted()
   }
 
-  /// A message that is acknowledged is kept, whatever the broker does next.
-  /// The broker keeps retained messages and sessions by connections of its own, which no client's address is charged with.
+  /// The broker keeps retained messages and sessions through connections of its own, which don't count towards the limit of an address.
   @Test func theBrokersOwnConnectionsDoNotCountForAnAddress() throws {
     let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.limits.connectionsPerAddress = 2 }
     let publisher = MQTTClient.connected(door, "p")
@@ -41,11 +40,12 @@ import Testing
     subscriber.subscribe("t", .atLeastOnce)
     subscriber.settle()
     #expect(subscriber.take() == ["connack 0", "suback 1 [1]", "publish t \"kept\" 1 retained"])
-    // Of clients there are no more.
+    // The limit for clients is reached.
     let third = MQTTClient.connected(door, "third")
     #expect(!third.take().contains("connack 0"))
   }
 
+  /// An acknowledged message is stored, even if the broker stops right after that.
   @Test(arguments: [MQTTQoS.atLeastOnce, .exactlyOnce], [false, true])
   func anAcknowledgedMessageIsThereWithTheNextBroker(qos: MQTTQoS, orderly: Bool) throws {
     let client = publisher()
@@ -62,7 +62,7 @@ import Testing
     }
   }
 
-  /// The first word that the client gets of a message comes when the message is kept.
+  /// The client gets the first answer to a message only after the message is stored.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func theAcknowledgementComesBehindTheStore(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
@@ -102,7 +102,7 @@ import Testing
     client.publish("state/long", "l", .atLeastOnce, 2, retained: true) { $0.append(.messageExpiry, 1000) }
     client.settle()
     door.settle(.seconds(40))
-    // Twenty seconds pass with each.
+    // Twenty seconds pass with each restart.
     try door.restart()
     #expect(retained().count == 2)
     try door.restart()
@@ -119,7 +119,7 @@ import Testing
     let client = MQTTClient.connected(door, "c", will: will)
     client.publish("state/c", "here", .atLeastOnce, 1, retained: true)
     client.settle()
-    // The will of a client that was connected is newer than what the store has.
+    // The will of a client that was connected is newer than the stored message.
     try door.restart()
     door.settle(.seconds(1))
     #expect(retained() == ["publish state/c \"gone\" 1 retained"])
@@ -153,7 +153,7 @@ import Testing
     for _ in 0..<5 { client.settle() }
     try door.restart()
     let other = publisher()
-    // A client that connects at once finds all of them, and what it changes stays.
+    // A client that connects at once finds all of them, and its changes stay.
     other.publish("state/7", "other", .atLeastOnce, 1, retained: true)
     other.settle()
     let reader = MQTTClient.connected(door, "r")

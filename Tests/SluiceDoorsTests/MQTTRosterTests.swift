@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Which connection of which process has a session: what follows from the records of the log.
+/// The process and connection that own a session, computed from the records of the log.
 @Suite struct MQTTRosterTests {
   private static let key = MQTTHub.Key(identity: "alice", clientID: "c")
 
@@ -89,7 +89,7 @@ import Testing
         .granted(Self.key, Self.claim(2, 1), Self.state("s"), leftAt: 50, former: former)))
     #expect(!log.write(1, .state(number: 1, Self.state("late"))))
     #expect(!log.write(1, .claim(number: 2, isClean: true)))
-    // The client is back before the delay of its will is over.
+    // The client reconnects before its will's delay has passed.
     #expect(log.roster.bereaved.isEmpty)
   }
 
@@ -132,7 +132,7 @@ import Testing
     #expect((try? MQTTRoster(parts: parts))?.entries == log.roster.entries)
   }
 
-  /// What a connection whose client isn't answered leaves again: also the will that waited.
+  /// A connection whose client gets no answer restores the earlier state, including a will that waited.
   @Test func aClaimKnowsWhatThereWas() {
     let log = Self.log()
     log.write(1, .claim(number: 1, isClean: false))
@@ -191,7 +191,8 @@ import Testing
     }
   }
 
-  /// Processes that begin, end, claim, leave and seize as they like, and write snapshots: who reads from a snapshot on has what those have who have read all.
+  /// Processes start, end, claim, leave and seize at random, and write snapshots. A process that reads from a snapshot on has the same state as those that
+  /// have read all records.
   @Test(arguments: 1...40 as ClosedRange<UInt64>)
   func allProcessesHaveTheSame(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
@@ -217,7 +218,7 @@ import Testing
         log.write(lastProcess, .hello(node: "n\(random.next() % 4)", time: Int64(step)), nil)
       case _ where process == 0: continue
       case 1 where random.next() % 4 == 0:
-        // The one that is gone goes on writing.
+        // The removed process still writes.
         let gone = living.randomElement(using: &random) ?? 0
         log.write(process, .gone(process: gone, time: Int64(step)), nil)
       case 2...4: log.write(process, .claim(number: UInt64(step), isClean: random.next() % 4 == 0), key())
@@ -233,7 +234,7 @@ import Testing
           log.write(process, .willDone(will.claim), key)
         }
       case 10:
-        // Records that come again.
+        // Records that are written twice.
         for (key, record) in log.records.suffix(3) { log.write(record, key) }
       default:
         let offset = log.records.count

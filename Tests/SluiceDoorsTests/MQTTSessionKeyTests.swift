@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// Which session a client identifier names.
+/// The session that a client identifier names.
 @Suite struct MQTTSessionKeyTests {
   private static let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
 

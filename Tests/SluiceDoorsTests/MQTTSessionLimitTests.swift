@@ -6,7 +6,7 @@ import SluiceStore
 import TestSupport
 import Testing
 
-/// The limits on sessions of MQTT that outlive their connections: what goes beyond them is refused and told.
+/// The limits on MQTT sessions that outlive their connections. Sessions beyond them are refused and reported.
 @Suite struct MQTTSessionLimitTests {
   private static let full = MQTTReason.quotaExceeded.rawValue
 
@@ -26,17 +26,17 @@ import Testing
     let third = Self.session(door, "c")
     #expect(third.take() == ["connack \(Self.full)"])
     #expect(door.takeEvents() == [.mqttSessionRefused(client: "c", identity: "")])
-    // Those that there are go on, and a client that leaves nothing is served.
+    // Existing sessions resume, and a client without a lasting session is served.
     let again = Self.session(door, "a")
     #expect(again.take() == ["connack 0 present"])
     #expect(MQTTClient.connected(door, "c").take() == ["connack 0"])
     #expect(door.takeEvents() == [])
-    // There is room when one has ended.
+    // After a session has ended, another one fits.
     MQTTClient.connected(door, "b").disconnect()
     #expect(Self.session(door, "c").take() == ["connack 0"])
   }
 
-  /// A session whose record would be longer than the broker's records may be: it would keep all others from the log.
+  /// A session whose record would be longer than the broker's limit for records. It would prevent all others from being stored.
   @Test func aSessionThatIsLongerThanARecordEnds() throws {
     let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.limits.record = 16 << 10 }
     let client = Self.session(door, "long")
@@ -53,7 +53,7 @@ import Testing
     #expect(client.take().last == "disconnect \(Self.full)")
     #expect(client.bytes.hasEnded)
     #expect(door.takeEvents() == [.mqttSessionEnded(client: "long", identity: "")])
-    // Others are kept, over the end of the broker, too.
+    // Other sessions are kept, across a restart of the broker too.
     Self.session(door, "short").disconnect()
     door.settle(.seconds(2))
     try door.restart()
@@ -68,7 +68,7 @@ import Testing
     #expect(Self.session(door, "b").take() == ["connack 0"])
   }
 
-  /// A session that grows while it has a connection, by the topics that appear: there is no SUBSCRIBE to refuse.
+  /// A session that grows through new topics while it is connected, so there is no SUBSCRIBE to refuse.
   @Test func aSessionThatGrowsBeyondTheLimitEndsWithAReason() throws {
     let door = try Self.world(isStored: true) { $0.sessionBytes = 64 << 10 }
     let client = Self.session(door, "c")
@@ -86,7 +86,7 @@ import Testing
     #expect(Self.session(door, "c").take() == ["connack 0"])
   }
 
-  /// What a broker with higher limits has kept stays: a restart takes no session away.
+  /// Sessions that a broker with higher limits has stored stay: a restart removes none.
   @Test func sessionsThatAreThereOutliveARestart() throws {
     let door = try Self.world(isStored: true) { $0.sessions = 2 }
     for id in ["a", "b"] { Self.session(door, id).disconnect() }

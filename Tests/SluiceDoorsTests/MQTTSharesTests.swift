@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// How a session's demand is shared among its subscriptions.
+/// How a session's demand is divided among its subscriptions.
 @Suite struct MQTTSharesTests {
   private static func feeds(_ count: Int, _ shares: inout MQTTShares) -> [MQTTFeed] {
     (0..<count).map { number in
@@ -14,7 +14,7 @@ import Testing
     }
   }
 
-  /// Shares so much, and returns to how many feeds something was granted.
+  /// Divides this much demand, and returns how many feeds got a grant.
   private static func share(_ credit: Int, _ shares: inout MQTTShares) -> Int {
     guard shares.begin(credit) else { return 0 }
     var count = 0
@@ -29,7 +29,7 @@ import Testing
   @Test func aMessageCostsTheSameWithVeryManySubscriptions() {
     var shares = MQTTShares()
     let feeds = Self.feeds(50_000, &shares)
-    // Each gets one at least, whatever the demand is.
+    // Each gets at least one, for any demand.
     #expect(Self.share(1000, &shares) == 50_000)
     #expect(feeds.allSatisfy { $0.outstanding == 1 })
     #expect(shares.waitingCount == 0)
@@ -51,7 +51,7 @@ import Testing
     shares.add(later)
     #expect(Self.share(90, &shares) == 1)
     #expect(later.outstanding == 22)
-    // What one has left is shared by those that get records.
+    // The unused demand of one feed is divided among those that get records.
     shares.remove(first[0])
     first[1].delivered += 30
     shares.note(first[1])
@@ -68,7 +68,7 @@ import Testing
     #expect(feeds.allSatisfy { $0.outstanding == 2 })
   }
 
-  /// Whatever happens to feeds, none that can get records is left without any.
+  /// After any changes to feeds, none that can get records is left without demand.
   @Test(arguments: 1...20 as ClosedRange<UInt64>) func noFeedIsForgotten(seed: UInt64) {
     var random = SeededRandom(seed: seed)
     var shares = MQTTShares()

@@ -3,7 +3,7 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// Shared subscriptions, in each combination of what a client may choose.
+/// Shared subscriptions, in each combination of options that a client can choose.
 @Suite struct MQTTSharingTests {
   struct Choice: CustomTestStringConvertible {
     var version: MQTTVersion
@@ -76,7 +76,7 @@ import Testing
     #expect(received.allSatisfy { $0.count > 3 }, "\(received.map(\.count))")
   }
 
-  /// At QoS 0 a record is done with when it is sent.
+  /// At QoS 0 a record is acknowledged when it is sent.
   @Test func whatAMemberHasBeenSentAtQoS0IsNotForTheNextOne() {
     let (publisher, first) = (MQTTClient.connected(door, "p"), MQTTClient.connected(door, "m0"))
     first.subscribe("$share/g/t")

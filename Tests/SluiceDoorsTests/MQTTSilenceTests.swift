@@ -31,7 +31,7 @@ struct MQTTSilenceTests {
     #expect(silence.next(100, isOpen: false, isTimerSet: false) == 100)
     #expect(silence.next(nil, isOpen: true, isTimerSet: true) == nil)
     #expect(!silence.needsLook(isTimerSet: true))
-    // The timer of CONNECT has come, and isn't set again.
+    // The timer for CONNECT has fired, and isn't set again.
     #expect(silence.timerCame(isRead: true, isLimited: false, now: 100) == .tell)
     #expect(!silence.needsLook(isTimerSet: false))
   }

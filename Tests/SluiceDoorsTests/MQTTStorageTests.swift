@@ -6,7 +6,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Messages while the broker's store fails: none is answered whose outcome isn't known, and those that weren't tried wait.
+/// Messages while the broker's store fails: none whose outcome is unknown is answered, and those that weren't tried wait.
 @Suite struct MQTTStorageTests {
   @Test(arguments: 1...8 as ClosedRange<UInt64>)
   func aStoreThatFailsLosesAndDoublesNothing(seed: UInt64) throws {
@@ -42,7 +42,7 @@ import Testing
     if qos == .exactlyOnce { #expect(texts.count == publisher.published) }
   }
 
-  /// Of a topic that the client has closed for another one and publishes to again, nothing is given up.
+  /// The client's publication to a topic is closed to make room for another one, and opened again. No message is lost.
   @Test func aClientWithManyTopicsAtATimeIsServed() throws {
     let door = try DoorWorld([.mqtt], store: MemoryStore()) { $0.topicDefaults.sync = .always }
     let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600)

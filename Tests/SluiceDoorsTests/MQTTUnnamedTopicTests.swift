@@ -4,7 +4,7 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// Topics that the broker can't name: the client goes on, and the operator knows.
+/// Topics for which the broker can't make a name: the client continues, and the operator gets an event.
 @Suite struct MQTTUnnamedTopicTests {
   private static let unnamed = String(repeating: "a/", count: 4000) + "a"
 
@@ -38,7 +38,7 @@ import Testing
         }
       #expect(answers == expected)
       #expect(!client.bytes.hasEnded)
-      // Each is counted, and the first of a client is told, over its connections.
+      // Each is counted, and only the first of a client is marked as such, across its connections.
       let events = unnamed(door.takeEvents())
       #expect(events.map(\.isFirst) == [round == 0, false, false])
       #expect(events.allSatisfy { $0.client == "c" })
@@ -58,7 +58,7 @@ import Testing
     #expect(!client.bytes.hasEnded)
   }
 
-  /// MQTT 3.1.1 can't say why: the client is served, without its will.
+  /// MQTT 3.1.1 can't give a reason, so the client is served without its will.
   @Test func aClientWithAnUnnamedWillIsServed() throws {
     let door = try DoorWorld([.mqtt])
     let will = MQTTConnect.Will(topic: Self.unnamed, payload: [1])

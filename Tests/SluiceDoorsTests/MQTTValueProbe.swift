@@ -4,7 +4,7 @@ import TestSupport
 
 @testable import SluiceDoors
 
-/// Gives any bytes to all that reads what brokers have kept of MQTT's sessions.
+/// Passes arbitrary bytes to all code that reads stored MQTT sessions.
 enum MQTTValueProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A session in the topic of sessions.
@@ -20,7 +20,7 @@ enum MQTTValueProbe: Probe {
     }
   }
 
-  /// What can be read is the same when it is written and read again.
+  /// A session that can be read is equal after writing and reading it again.
   private static func session(_ bytes: [UInt8]) throws {
     guard let session = try? MQTTKeptSession(decoding: bytes) else { return }
     guard try MQTTKeptSession(decoding: session.encoded) == session else {
@@ -30,7 +30,7 @@ enum MQTTValueProbe: Probe {
     _ = try? MQTTSessionState(decoding: session.state)
   }
 
-  /// The same, and a roster takes any of it.
+  /// The same for a record, which a roster must accept.
   private static func record(_ bytes: [UInt8]) throws {
     guard let record = withExactMemory(bytes, { MQTTRosterRecord(decoding: $0) }) else { return }
     guard record.encoded.withUnsafeBytes({ MQTTRosterRecord(decoding: $0) }) == record else {

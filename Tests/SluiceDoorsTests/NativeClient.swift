@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A client of the native protocol, by frames.
+/// A client that speaks the native protocol in frames.
 final class NativeClient {
   struct Record {
     var key: String?
@@ -37,7 +37,7 @@ final class NativeClient {
     }
   }
 
-  /// Publishes texts; the stream is opened with the first.
+  /// Publishes texts. The first call opens the stream.
   func publish(_ topic: String, _ texts: [String], from sequence: UInt64 = 0, stream: UInt32) {
     if sequence == 0 {
       send(PublishOpen(topic: topic, acknowledgement: .none), stream: stream)
@@ -48,7 +48,7 @@ final class NativeClient {
     send(builder, from: sequence, stream: stream)
   }
 
-  /// Publishes 400 records of 20,000 bytes on stream 1: more than what a client that reads nothing has in its buffers.
+  /// Publishes 400 records of 20,000 bytes on stream 1: more than the buffers of a client that reads nothing can take.
   func publishMuch(_ topic: String) {
     let text = String(repeating: "x", count: 20_000)
     for round in 0..<20 {
@@ -76,7 +76,7 @@ final class NativeClient {
     return answer!.body.withUnsafeBytes { try! TopicInfo(body: $0) }
   }
 
-  /// All records that have come on a stream.
+  /// All records that arrived on a stream.
   func records(stream: UInt32) -> [Record] {
     settle()
     var records: [Record] = []

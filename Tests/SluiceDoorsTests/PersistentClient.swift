@@ -1,18 +1,18 @@
 import SluiceMQTT
 import Testing
 
-/// A client of MQTT that keeps its side of a session as the standard asks, over any number of connections.
+/// An MQTT client that keeps its side of a session as the standard requires, over any number of connections.
 struct PersistentClient {
   private let door: any MQTTStage
   private let id: String
   private let qos: MQTTQoS
   private(set) var client: MQTTClient
   private(set) var published = 0
-  /// Messages that were sent and aren't acknowledged, in their order.
+  /// Messages that were sent but not acknowledged, in their order.
   private var unacknowledged: [(packetID: UInt16, text: String)] = []
   /// Identifiers for which PUBREL was sent.
   private var releasing: [UInt16] = []
-  /// Identifiers of messages at QoS 2 that the client has, and the broker hasn't released.
+  /// Identifiers of QoS 2 messages that the client received and the broker hasn't released.
   private var known: Set<String> = []
   private(set) var received: [String] = []
   private var lastID: UInt16 = 0
@@ -39,9 +39,9 @@ struct PersistentClient {
     published += 1
   }
 
-  /// Loses the connection and makes another one, on which what wasn't acknowledged goes out again.
+  /// Drops the connection and opens another one, on which it sends all unacknowledged messages again.
   ///
-  /// - Parameter index: the door that it goes to.
+  /// - Parameter index: the gateway to connect to.
   mutating func reconnect(at index: Int = 1) {
     handle(client.take())
     client.bytes.abort()
@@ -53,13 +53,13 @@ struct PersistentClient {
     for packetID in releasing { client.send(.acknowledgement(MQTTAcknowledgement(.pubrel, packetID))) }
     for (packetID, text) in unacknowledged {
       client.publish("t/\((Int(text.dropFirst()) ?? 0) % 3)", text, qos, packetID, isDuplicate: true)
-      // The broker may have the topic open when the next one comes.
+      // The broker may have the topic open when the next message arrives.
       if packetID % 2 == 0 { door.settle(.milliseconds(2)) }
     }
     handle(lines)
   }
 
-  /// Lets time pass, and answers what comes.
+  /// Lets time pass, and answers the packets that arrive.
   mutating func run(_ time: Duration = .milliseconds(5)) {
     client.settle(time)
     handle(client.take())
@@ -86,7 +86,7 @@ struct PersistentClient {
     }
   }
 
-  /// Takes `publish t/1 "m7" 2 again #5`.
+  /// Handles `publish t/1 "m7" 2 again #5`.
   private mutating func take(_ words: [String]) {
     let text = words[2].replacing("\"", with: "")
     guard let number = client.identifiers[text]?.first else { return }

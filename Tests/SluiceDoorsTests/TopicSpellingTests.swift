@@ -7,11 +7,11 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A name that can be written in several ways which look alike.
+/// A name that can be written in several ways that look alike.
 @Suite struct TopicSpellingTests {
   private static let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
 
-  /// MQTT allows any spelling: one that isn't composed is a topic of its own there, whose name has escapes.
+  /// MQTT allows any spelling. There, one that isn't composed is a topic of its own, whose name has escapes.
   @Test func namesThatAreNotComposedAreNoOtherNameAtAnyDoor() throws {
     let door = try DoorWorld([.http, .webSocket, .mqtt])
     let client = MQTTClient.connected(door, "c", at: 3)
@@ -48,7 +48,7 @@ import Testing
       let fault = try answer.body.withUnsafeBytes { try Fault(body: $0) }
       #expect(fault.code == .invalidTopic)
     }
-    // The one topic has what came under its name.
+    // The composed topic has the records that were published under its name.
     #expect(native.show(Self.composed).summary.nextOffset == 2)
 
     for (index, request) in requests(Self.decomposed).enumerated() {
@@ -72,7 +72,7 @@ import Testing
     ]
   }
 
-  /// A topic that an earlier version has stored under another spelling is the one of the composed name.
+  /// If an earlier version stored a topic under another spelling, it is the topic of the composed name.
   @Test func aStoredTopicIsReachedUnderItsComposedName() throws {
     let store = MemoryStore()
     var change = TopicChange(TopicID(rawValue: 1))

@@ -7,7 +7,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A client of the native protocol in WebSocket messages.
+/// A client that speaks the native protocol in WebSocket messages.
 private final class WebSocketClient {
   let bytes: ByteClient
   private let door: DoorWorld
@@ -24,7 +24,7 @@ private final class WebSocketClient {
     self.bytes = bytes
   }
 
-  /// A client whose handshake is done, and which is welcomed unless it is `raw`.
+  /// Returns a client whose handshake is done. Unless it is `raw`, the broker has welcomed it.
   static func open(_ door: DoorWorld, raw: Bool = false) throws -> WebSocketClient {
     let client = WebSocketClient(door, door.connect(1))
     let request = WebSocketRequest(host: "broker", path: "/", subprotocols: ["other", "sluice.1"])
@@ -123,7 +123,7 @@ private final class WebSocketClient {
     #expect(client.pongs == [[9]])
   }
 
-  /// A message with megabytes for a client that reads in between, through a network that takes little at a time.
+  /// A message of megabytes for a client that reads in between, through a network that accepts few bytes at a time.
   @Test(arguments: 1...5) func recordsOfAnySizeArriveWhole(seed: UInt64) throws {
     let door = try DoorWorld(seed: seed, [.webSocket], conditions: SimulatedConditions())
     let client = try WebSocketClient.open(door)
@@ -253,7 +253,7 @@ private final class WebSocketClient {
     let flood = (0..<20_000).flatMap { _ in ping }
     client.bytes.send(flood)
     door.settle(.seconds(5))
-    // What the broker has read is answered; the rest is still on its way.
+    // Pings that the broker has read are answered. All others are still in the network.
     client.bytes.isPaused = false
     client.settle(.seconds(20))
     #expect(client.pongs.count == 20_000)
@@ -266,7 +266,7 @@ private final class WebSocketClient {
     door.settle()
     let answer = String(decoding: client.take(), as: UTF8.self)
     #expect(answer.contains("Sec-WebSocket-Protocol: mqtt\r\n"))
-    // CONNECT of MQTT 3.1.1, cut in two messages, and PINGREQ.
+    // CONNECT of MQTT 3.1.1, split into two messages, and PINGREQ.
     let connect: [UInt8] = [0x10, 13, 0, 4] + Array("MQTT".utf8) + [4, 2, 0, 60, 0, 1] + Array("c".utf8)
     client.send(WebSocketClient.frame(Array(connect[..<7]), .binary))
     client.send(WebSocketClient.frame(Array(connect[7...]) + [0xC0, 0], .binary))

@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceNATS
 import SluiceSimulation
 
-/// The requests below `$JS.API.`
+/// Requests below `$JS.API.`
 extension EngineModel {
   private struct Purge: Decodable {
     var filter: String?
@@ -20,7 +20,7 @@ extension EngineModel {
     var up_to_seq: UInt64?
   }
 
-  /// - Returns: whether anything listens to the subject; a request may stay without an answer all the same.
+  /// - Returns: whether anything listens to the subject; a request may still get no reply.
   func serve(_ request: ModelMessage, from server: EngineServerModel) -> Bool {
     if world.random.oneIn(faults.silentOneIn) { return true }
     let words = request.subject.split(separator: ".").dropFirst(2).map(String.init)
@@ -139,7 +139,7 @@ extension EngineModel {
     }
   }
 
-  /// With the server's defaults.
+  /// The configuration completed with the server's defaults.
   private static func completed(_ configuration: StreamConfiguration) -> StreamConfiguration {
     var configuration = configuration
     if configuration.duplicateWindow == nil { configuration.duplicateWindow = 120_000_000_000 }

@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import SluiceNATS
 
-/// One client of a server of the model: the protocol of NATS, server's side.
+/// One client of a server of the model: the server's side of the NATS protocol.
 final class EngineConnection: ByteStreamHandler {
   private struct Subscription {
     var subject: String
@@ -15,7 +15,7 @@ final class EngineConnection: ByteStreamHandler {
   private var input: [UInt8] = []
   private var output: [UInt8] = []
   private var subscriptions: [UInt64: Subscription] = [:]
-  /// The numbers of the subscriptions, ascending: of those without wildcards by subject, and of the others.
+  /// The numbers of the subscriptions, ascending: those without wildcards by subject, and the others.
   private var exact: [String: [UInt64]] = [:]
   private var wild: [UInt64] = []
   private(set) var isOver = false
@@ -30,7 +30,7 @@ final class EngineConnection: ByteStreamHandler {
     write(Array(server.info.utf8))
   }
 
-  /// Ends it without another word.
+  /// Ends it without further output.
   func reset() {
     guard !isOver else { return }
     isOver = true
@@ -47,7 +47,7 @@ final class EngineConnection: ByteStreamHandler {
     return false
   }
 
-  /// Sends a message to the subscriptions that `subject` matches, in the order of their numbers.
+  /// Sends a message to the subscriptions that match `subject`, in the order of their numbers.
   func deliver(_ message: ModelMessage, to subject: String) {
     var numbers = exact[subject] ?? []
     let others = wild.filter { matches(subject, $0) }
@@ -148,7 +148,7 @@ final class EngineConnection: ByteStreamHandler {
     server.ended(self)
   }
 
-  /// Returns the position behind the operation at `start`; nil when it isn't complete.
+  /// Returns the position after the operation at `start`; nil if that is incomplete.
   private func processOne(from start: Int) -> Int? {
     guard let (words, first) = input.withUnsafeBytes({ Self.line($0, from: start) }) else { return nil }
     switch words.first {
@@ -185,7 +185,7 @@ final class EngineConnection: ByteStreamHandler {
     return first
   }
 
-  /// The words of the line at `start`, and the position behind it; nil when it isn't complete.
+  /// The words of the line at `start`, and the position after it; nil if it is incomplete.
   private static func line(_ bytes: UnsafeRawBufferPointer, from start: Int) -> (words: [String], end: Int)? {
     guard let end = bytes.position(of: 0x0A, from: start) else { return nil }
     var words: [String] = []

@@ -3,18 +3,18 @@ import SluiceIO
 import SluiceNATS
 import SluiceSimulation
 
-/// A push consumer without acknowledgements, in the memory of one server, as ``JetStreamWatch`` makes them.
+/// A push consumer without acknowledgements, in the memory of one server, as created by ``JetStreamWatch``.
 final class EngineConsumer {
   let name: String
   private unowned let stream: EngineStream
   private let home: EngineServerModel
-  /// The process that it lives in.
+  /// The process in which it runs.
   private let loop: SimulatedLoop
   private let inbox: String
   private let patterns: [String]
   private let heartbeat: Duration
   private let threshold: Duration
-  /// What there was when it was made, and hasn't been sent.
+  /// The messages at its creation that haven't been sent yet.
   private var first: [UInt64]
   private var next: UInt64
   private var delivered: UInt64 = 0
@@ -22,7 +22,7 @@ final class EngineConsumer {
   private var lastSent: MonotonicTime
   private var lastInterest: MonotonicTime
   private var isEnded = false
-  /// Messages since the last answer to flow control, and the subject that is waited for.
+  /// The number of messages since the last reply to flow control, and the subject of the awaited reply.
   private var unconfirmed = 0
   private var awaited: String?
 
@@ -79,7 +79,7 @@ final class EngineConsumer {
     }
   }
 
-  /// Sends what has come as soon as this server's replica has it.
+  /// Sends new messages once this server's replica has them.
   func pumpWhenApplied() {
     guard !isEnded, loop === home.loop else { return }
     engine.run(on: home, after: home.lag) { [weak self] in self?.pump() }
@@ -146,7 +146,7 @@ extension EngineStream {
     var config: Configuration
   }
 
-  /// Makes a consumer at one of the servers.
+  /// Creates a consumer at one of the servers.
   func createConsumer(_ name: String, _ request: ModelMessage) {
     guard let wanted = try? JSONDecoder().decode(Request.self, from: Data(request.payload)).config,
       engine.hasQuorum

@@ -2,63 +2,62 @@ import SluiceIO
 import SluiceNATS
 import SluiceSimulation
 
-/// What goes wrong in the model by itself. Nothing, unless set.
+/// Random faults of the model; none by default.
 public struct EngineFaults: Sendable {
-  /// One in so many requests loses its connection, half of them after they were carried out; 0: none. So are the others.
+  /// One in this many requests loses its connection, half of them after execution; 0: none. The same applies to the others.
   public var resetOneIn = 0
-  /// Of requests to a stream or to the API, one in so many gets no answer and isn't carried out.
+  /// One in this many requests to a stream or the API gets no reply and isn't executed.
   public var silentOneIn = 0
-  /// Of writes, one in so many is refused with 503, as while there is no leader.
+  /// One in this many writes is rejected with 503, as without a leader.
   public var refusedOneIn = 0
-  /// How long a stream that has lost its leader is without one.
+  /// How long a stream that has lost its leader has none.
   public var election: ClosedRange<Duration> = .seconds(1) ... .seconds(6)
   /// How long a write takes until most replicas have it.
   public var commit: ClosedRange<Duration> = .microseconds(100) ... .milliseconds(3)
-  /// While there is a server that has lost the others, one in so many reads goes to its replicas, which the others still count on, and gets no
-  /// answer; 0: none.
+  /// While a server is isolated, one in this many reads goes to its replicas, on which the other servers still count, and gets no reply; 0: none.
   public var isolatedReadOneIn = 3
-  /// How long the answer to a read of the leader waits behind the look at what is stored.
+  /// How long the leader's reply to a read is delayed after the read.
   public var answer: ClosedRange<Duration> = .zero ... .milliseconds(5)
 
   public init() {}
 }
 
-/// A model of the engine, `nats-server` with JetStream, in a simulated world: several servers that clients reach over the simulated network by the
-/// protocol of NATS, and streams that they replicate.
+/// A model of the engine, `nats-server` with JetStream, in a simulated world. Clients reach its servers over the simulated network with the NATS
+/// protocol, and the servers replicate streams.
 ///
-/// It has as much of the engine as ``SluiceNATS`` uses. Streams are replicated by all servers: each has a leader, which checks expectations against
-/// what it has and what is under way; what is under way is committed a while later if most servers run, and some of it may be lost with the
-/// leader. The other servers have what is committed, with a lag. Streams and what was committed outlive crashes, as with `sync_interval: always`.
+/// It covers the part of the engine that ``SluiceNATS`` uses. All servers replicate each stream. Its leader checks expectations against its contents
+/// and the writes in progress. Writes in progress are committed later if most servers run; some may be lost with the leader. The other servers have
+/// the committed writes, with a lag. Streams and committed writes outlive crashes, as with `sync_interval: always`.
 ///
-/// Unchecked: a world and all that belongs to it is used by one thread.
+/// Unchecked: a world and its parts are used by one thread.
 public final class EngineModel: @unchecked Sendable {
   public let world: SimulatedWorld
   public private(set) var servers: [EngineServerModel] = []
   public var faults = EngineFaults()
   public var version = "2.15.1"
   public var maximumPayload = 1 << 20
-  /// What the servers say of `sync_interval`.
+  /// Whether the servers report `sync_interval: always`.
   public var syncsAlways = true
-  /// Whether a client may ask the servers for their settings.
+  /// Whether a client may request the servers' settings.
   public var tellsSettings = true
-  /// No server has room for more.
+  /// Whether no server has room for more.
   public var isFull = false
-  /// By how much the servers' wall clocks are off.
+  /// The error of the servers' wall clocks.
   public var clockOffset = Duration.zero
-  /// Sees each message when it is committed, with its stream's name.
+  /// Called with each committed message and its stream's name.
   public var committed: (String, StreamContents.Message) -> Void = { _, _ in }
 
-  /// Reads that went to replicas which have lost the other servers.
+  /// The number of reads sent to replicas of isolated servers.
   public internal(set) var lostReads = 0
 
   var streams: [String: EngineStream] = [:] { didSet { routesChanged() } }
-  /// The streams of the subjects that were looked up, until streams or their subjects change.
+  /// Cached streams by subject, until streams or their subjects change.
   private var routes: [String: EngineStream?] = [:]
   /// Runs elections. It never stalls.
   let control: SimulatedLoop
 
   /// - Parameters:
-  ///   - world: where it runs; each server has a loop of its own.
+  ///   - world: its world; each server has its own loop.
   ///   - count: the number of servers.
   ///   - host: the address of the servers' hosts without the last number.
   public init(in world: SimulatedWorld, servers count: Int = 3, host: String = "10.1.0") {
@@ -71,7 +70,7 @@ public final class EngineModel: @unchecked Sendable {
 
   public var addresses: [NATSAddress] { servers.map(\.address) }
 
-  /// Other addresses of all servers, so that a test can cut one client from one server.
+  /// Creates additional addresses of all servers, so that a test can cut one client from one server.
   ///
   /// - Parameter host: the addresses without the last number, which is the server's.
   public func makeAliases(_ host: String) -> [NATSAddress] {
@@ -82,10 +81,10 @@ public final class EngineModel: @unchecked Sendable {
     }
   }
 
-  /// What most replicas of a stream have; nil without the stream.
+  /// The contents that most replicas of a stream have; nil without the stream.
   public func contents(of stream: String) -> StreamContents? { streams[stream]?.committed }
 
-  /// The position of the server that leads a stream; nil while there is none.
+  /// The index of the server that leads a stream; nil if there is none.
   public func leader(of stream: String) -> Int? {
     streams[stream]?.leader.flatMap { leader in servers.firstIndex { $0 === leader } }
   }
@@ -94,28 +93,28 @@ public final class EngineModel: @unchecked Sendable {
 
   var wallClock: Int64 { world.wallClock * 1_000_000 + clockOffset.clampedNanoseconds }
 
-  /// Most servers run and answer.
+  /// Whether most servers run and answer.
   var hasQuorum: Bool { servers.count(where: \.isAvailable) * 2 > servers.count }
 
   func note(_ text: @autoclosure () -> String) { world.trace?("engine: \(text())") }
 
   // MARK: Faults
 
-  /// Kills a server: its connections end, and what its streams had under way may be lost.
+  /// Kills a server: its connections end, and its streams' writes in progress may be lost.
   public func crash(_ index: Int) {
     guard servers[index].isRunning else { return }
     servers[index].crash()
     availabilityChanged()
   }
 
-  /// Starts a server again.
+  /// Restarts a server.
   public func restart(_ index: Int) {
     guard !servers[index].isRunning else { return }
     servers[index].restart()
     availabilityChanged()
   }
 
-  /// A server doesn't get the processor until ``resume(_:)``.
+  /// Pauses a server until ``resume(_:)``.
   public func pause(_ index: Int) {
     guard servers[index].isAvailable else { return }
     servers[index].pause()
@@ -128,16 +127,16 @@ public final class EngineModel: @unchecked Sendable {
     availabilityChanged()
   }
 
-  /// A server loses the other servers, but not its clients, until ``heal()``.
+  /// Isolates a server from the other servers, but not from its clients, until ``heal()``.
   public func isolate(_ index: Int) {
     servers[index].isolate(true)
     availabilityChanged()
   }
 
-  /// A stream's leader gives its office up, and another server is elected.
+  /// Makes a stream's leader step down; another server is elected.
   public func stepDown(_ stream: String) { streams[stream]?.loseLeader() }
 
-  /// Everything that was broken works again, and nothing breaks by itself.
+  /// Ends all faults.
   public func heal() {
     faults = EngineFaults()
     isFull = false
@@ -169,7 +168,7 @@ public final class EngineModel: @unchecked Sendable {
         found = stream
       }
     }
-    // Inboxes are different ones each time.
+    // Every inbox is new, so limit the cache.
     if routes.count > 1_000 { routes = [:] }
     routes[subject] = .some(found)
     return found
@@ -178,10 +177,10 @@ public final class EngineModel: @unchecked Sendable {
   /// Streams or the subjects of one have changed.
   func routesChanged() { routes = [:] }
 
-  /// Brings a message to its subscribers and to the streams and services that it is for. On the loop of `server`.
+  /// Delivers a message to its subscribers, streams and services. Call it on the loop of `server`.
   func route(_ message: ModelMessage, from server: EngineServerModel) {
     var isTaken = deliver(message, to: message.subject, from: server)
-    // It knows that there are streams, and reaches no leader.
+    // The server has the list of streams, but reaches no leader.
     if server.isIsolated, message.subject.hasPrefix("$JS.") || isRequest(message.subject) { return }
     if message.subject.hasPrefix("$JS.API.") {
       isTaken = serve(message, from: server) || isTaken
@@ -197,16 +196,16 @@ public final class EngineModel: @unchecked Sendable {
     if !isTaken { answer(message, ModelMessage("", status: "503"), from: server) }
   }
 
-  /// Hands a message to the clients of all servers that have subscribed to `subject`.
+  /// Delivers a message to the clients of all servers that have subscribed to `subject`.
   ///
-  /// - Returns: whether there is any.
+  /// - Returns: whether there are any.
   @discardableResult
   func deliver(_ message: ModelMessage, to subject: String, from server: EngineServerModel) -> Bool {
     var isTaken = false
     for other in servers where other.hasInterest(in: subject) && server.reaches(other) {
       isTaken = true
       let job = Job { [weak other] in other?.deliver(message, to: subject) }
-      // What the loop runs now may be another server's turn.
+      // The loop may be running another server's turn.
       if other === server, server.loop.isCurrent { job.run() } else { other.loop.execute { job.run() } }
     }
     return isTaken
@@ -217,7 +216,7 @@ public final class EngineModel: @unchecked Sendable {
     let run: () -> Void
   }
 
-  /// Sends the answer to a request, if one is expected.
+  /// Sends the reply to a request, if one is expected.
   func answer(_ request: ModelMessage, _ answer: ModelMessage, from server: EngineServerModel) {
     guard !request.reply.isEmpty else { return }
     var answer = answer
@@ -238,13 +237,13 @@ public final class EngineModel: @unchecked Sendable {
     }
   }
 
-  /// Runs `body` on the loop of a server, when it gets the processor.
+  /// Runs `body` on the loop of a server, once it isn't paused.
   func run(on server: EngineServerModel, _ body: @escaping () -> Void) {
     let job = Job(run: body)
     server.loop.execute { job.run() }
   }
 
-  /// Runs `body` on the loop of a server after a while.
+  /// Runs `body` on the loop of a server after a delay.
   func run(on server: EngineServerModel, after delay: Duration, _ body: @escaping () -> Void) {
     run(on: server) { _ = server.loop.schedule(after: delay, body) }
   }

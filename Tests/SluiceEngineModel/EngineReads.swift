@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceNATS
 import SluiceSimulation
 
-/// Reads: of the leader, and of any replica.
+/// Reads of the leader, and of any replica.
 extension EngineModel {
   private struct Stored: Encodable {
     struct Message: Encodable {
@@ -21,7 +21,7 @@ extension EngineModel {
     guard let get = try? JSONDecoder().decode(Get.self, from: Data(request.payload)) else { return }
     stream.askLeader { [self] leader, view in
       func answer(_ json: String) {
-        // A queue of the server's own sends it: what is stored after the look may reach the client before the answer.
+        // The server queues the reply: messages stored after the read may reach the client before it.
         run(on: leader, after: world.random.next(in: faults.answer)) { [self] in
           self.answer(request, json, from: leader)
         }
@@ -45,18 +45,18 @@ extension EngineModel {
     return get.seq.flatMap { view[$0] }
   }
 
-  /// - Returns: whether there is such a stream with direct reads.
+  /// - Returns: whether such a stream with direct reads exists.
   func serveRead(_ name: String, _ request: ModelMessage, from server: EngineServerModel) -> Bool {
     guard let stream = streams[name], stream.configuration.allowsDirectReads else { return false }
     let get = try? JSONDecoder().decode(Get.self, from: Data(request.payload))
-    // It takes minutes until the others count a replica out that has lost them, and the read that goes there gets no answer.
+    // It takes minutes until the others exclude an isolated replica; until then reads sent to it get no reply.
     if servers.contains(where: { $0.isRunning && $0.isIsolated }),
       world.random.oneIn(faults.isolatedReadOneIn)
     {
       lostReads += 1
       return true
     }
-    // The server nearest to the client answers, usually.
+    // Usually the server nearest to the client replies.
     let others = servers.filter { $0.isRunning && !$0.isIsolated }
     let reader = world.random.oneIn(4) ? others[world.random.next(in: 0...(others.count - 1))] : server
     run(on: reader) { [self] in read(get, of: stream, at: reader, request) }

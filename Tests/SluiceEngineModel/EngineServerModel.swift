@@ -4,25 +4,25 @@ import SluiceSimulation
 
 /// One server of the model: a loop, a listener, and its clients' connections.
 ///
-/// Unchecked: a world and all that belongs to it is used by one thread.
+/// Unchecked: a world and its parts are used by one thread.
 public final class EngineServerModel: @unchecked Sendable {
   public let name: String
   public let address: NATSAddress
   unowned let engine: EngineModel
-  /// Its process; another one after each start.
+  /// Its process; a new one after each start.
   public private(set) var loop: SimulatedLoop
   public private(set) var isRunning = true
-  /// Doesn't get the processor.
+  /// Whether it is paused.
   public private(set) var isPaused = false
-  /// Reaches its clients, and no other server.
+  /// Whether it reaches its clients but no other server.
   private(set) var isIsolated = false
-  /// How far its replicas are behind what is committed.
+  /// How far its replicas lag behind the committed writes.
   public var lag: Duration = .zero
   private var listeners: [any Listener] = []
-  /// Other hosts at which it can be reached, so that a test can cut the way from one client.
+  /// Additional hosts, so that a test can cut one client from this server.
   private var aliases: [String] = []
   private var connections: [EngineConnection] = []
-  /// What its connections read into.
+  /// The buffer for its connections' reads.
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
 
   init(_ name: String, at address: NATSAddress, of engine: EngineModel) {
@@ -35,12 +35,12 @@ public final class EngineServerModel: @unchecked Sendable {
 
   deinit { buffer.deallocate() }
 
-  /// Runs, and takes part.
+  /// Whether it runs and takes part.
   public var isAvailable: Bool { isRunning && !isPaused && !isIsolated }
 
   func isolate(_ isIsolated: Bool) { self.isIsolated = isIsolated }
 
-  /// Whether messages get from one server to the other.
+  /// Whether messages reach the other server.
   func reaches(_ other: EngineServerModel) -> Bool { self === other || !isIsolated && !other.isIsolated }
 
   var info: String {
@@ -110,9 +110,9 @@ public final class EngineServerModel: @unchecked Sendable {
     isRunning && connections.contains { $0.hasInterest(in: subject) }
   }
 
-  /// A client has published something. On the loop.
+  /// A client has published a message. Called on the loop.
   func published(_ message: ModelMessage, by connection: EngineConnection) {
-    // An answer that gets lost with the connection, whether the request was carried out or not.
+    // The reply is lost with the connection, whether the request was executed or not.
     if !message.reply.isEmpty, engine.isRequest(message.subject),
       engine.world.random.oneIn(engine.faults.resetOneIn)
     {
@@ -123,7 +123,7 @@ public final class EngineServerModel: @unchecked Sendable {
     engine.route(message, from: self)
   }
 
-  /// Hands a message to this server's clients. On the loop.
+  /// Delivers a message to this server's clients. Call it on the loop.
   func deliver(_ message: ModelMessage, to subject: String) {
     for connection in connections { connection.deliver(message, to: subject) }
   }

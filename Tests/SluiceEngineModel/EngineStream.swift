@@ -2,12 +2,12 @@ import SluiceIO
 import SluiceNATS
 import SluiceSimulation
 
-/// A stream of the model: what is committed, what its leader has under way, and how far the replicas are.
+/// A stream of the model: its committed contents, its leader's writes in progress, and its replicas.
 final class EngineStream {
   private struct Proposal {
     let operation: StreamContents.Operation
     let due: MonotonicTime
-    /// Called when it is committed, if the leader is still the same.
+    /// Called on commit, if the leader is still the same.
     let committed: () -> Void
   }
 
@@ -30,13 +30,13 @@ final class EngineStream {
   unowned let engine: EngineModel
   private(set) var leader: EngineServerModel?
   private(set) var committed: StreamContents
-  /// `committed` with what is under way: what the leader compares expectations with.
+  /// The committed contents plus the writes in progress: the leader checks expectations against this.
   private var tentative: StreamContents
   private var proposals: [Proposal] = []
   private var operations: [(operation: StreamContents.Operation, time: MonotonicTime)] = []
   private var replicas: [Replica]
   private var batches: [String: Batch] = [:]
-  /// Grows with each leader.
+  /// Incremented by each election of a leader.
   private var generation = 0
   private var isElecting = false
   private var isWaitingForExpiry = false
@@ -61,9 +61,9 @@ final class EngineStream {
     for consumer in consumers.values.sorted(by: { $0.name < $1.name }) { consumer.pump() }
   }
 
-  /// There is another leader after a while.
+  /// The stream gets another leader after a while.
   func loseLeader() {
-    // A leader that is merely paused doesn't know, and answers when it goes on.
+    // A leader that is merely paused doesn't notice, and answers once it continues.
     guard !isElecting else { return }
     isElecting = true
     engine.note("\(name): an election begins")
@@ -76,7 +76,7 @@ final class EngineStream {
     isElecting = false
     let candidates = engine.servers.filter(\.isAvailable)
     guard engine.hasQuorum else { return leader = nil }
-    // The log is a prefix of what the former leader had under way.
+    // The log is a prefix of the former leader's writes in progress.
     let count = proposals.isEmpty ? 0 : engine.world.random.next(in: 0...proposals.count)
     for proposal in proposals.prefix(count) { commit(proposal.operation) }
     proposals = []
@@ -90,7 +90,7 @@ final class EngineStream {
     planExpiry()
   }
 
-  /// The replica of a server as far as it is now.
+  /// The present state of a server's replica.
   func view(of server: EngineServerModel) -> StreamContents {
     let replica = replicas[engine.servers.firstIndex { $0 === server }!]
     while replica.applied < operations.count,
@@ -123,9 +123,9 @@ final class EngineStream {
 
   // MARK: Writes
 
-  /// Takes a message for one of the stream's subjects.
+  /// Accepts a message for one of the stream's subjects.
   ///
-  /// - Returns: false if there is no leader that could.
+  /// - Returns: false if there is no leader to accept it.
   func take(_ message: ModelMessage) -> Bool {
     guard let leader, leader.isRunning else { return engine.world.random.oneIn(2) }
     if !message.reply.isEmpty {
@@ -136,7 +136,7 @@ final class EngineStream {
     return true
   }
 
-  /// On the loop of `server`, which was the leader when the message was sent.
+  /// Called on the loop of `server`, which was the leader when the message was sent.
   private func lead(_ message: ModelMessage, as server: EngineServerModel) {
     // A former leader can't commit.
     guard server === leader else { return }
@@ -183,7 +183,7 @@ final class EngineStream {
       if let (code, number, text) = objection(to: message) {
         return refuse(request, code, number, text, as: server)
       }
-      // A roll-up can't replace what comes in the same batch.
+      // A roll-up can't replace messages of the same batch.
       if !subjects.insert(message.subject).inserted, message["Nats-Rollup"] != nil {
         return refuse(request, 500, 10111, "rollup can not purge batched messages", as: server)
       }
@@ -236,7 +236,7 @@ final class EngineStream {
     return nil
   }
 
-  /// In nanoseconds; nil for what isn't at least a second.
+  /// In nanoseconds; nil for anything below a second.
   private static func timeToLive(_ text: String) -> Int64? {
     guard let seconds = Int64(text.hasSuffix("s") ? String(text.dropLast()) : text), seconds > 0 else {
       return nil
@@ -254,7 +254,7 @@ final class EngineStream {
     commitSoon()
   }
 
-  /// Commits what is due on the leader's loop.
+  /// Commits writes that are due, on the leader's loop.
   private func commitSoon() {
     guard let leader, let first = proposals.first else { return }
     let generation = generation
@@ -277,7 +277,7 @@ final class EngineStream {
 
   // MARK: Time to live
 
-  /// The engine looks once a second.
+  /// The engine checks once a second.
   private func planExpiry() {
     guard !isWaitingForExpiry, let leader, tentative.hasExpiring else { return }
     isWaitingForExpiry = true
@@ -313,12 +313,12 @@ final class EngineStream {
 
   // MARK: Requests of the API
 
-  /// Runs `body` at the leader. Without one, there is no answer.
+  /// Runs `body` at the leader. Without one, there is no reply.
   func askLeader(_ body: @escaping (EngineServerModel, StreamContents) -> Void) {
     guard let leader, leader.isRunning else { return }
     engine.run(on: leader) { [weak self] in
       guard let self else { return }
-      // A former leader may answer with what it had.
+      // A former leader may reply with its old state.
       guard leader === self.leader || engine.world.random.oneIn(2) else { return }
       body(leader, view(of: leader))
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A message as a server of the model has it.
+/// A message in a server of the model.
 public struct ModelMessage: Hashable, Sendable {
   public struct Field: Hashable, Sendable {
     public var name: String
@@ -8,9 +8,9 @@ public struct ModelMessage: Hashable, Sendable {
   }
 
   public var subject: String
-  /// Where an answer goes; empty for nowhere.
+  /// The subject for replies; empty if there is none.
   public var reply = ""
-  /// What stands behind the version in the first line, such as `503`; empty without a status.
+  /// The text after the version in the first line, such as `503`; empty without a status.
   public var status = ""
   public var headers: [Field] = []
   public var payload: [UInt8] = []
@@ -26,7 +26,7 @@ public struct ModelMessage: Hashable, Sendable {
     self.payload = payload
   }
 
-  /// The value of the first header of this name; nil for none.
+  /// The value of the first header with this name; nil if there is none.
   public subscript(name: String) -> String? {
     for field in headers where field.name == name { return field.value }
     return nil
@@ -34,7 +34,7 @@ public struct ModelMessage: Hashable, Sendable {
 
   func number(_ name: String) -> UInt64? { self[name].flatMap { UInt64($0) } }
 
-  /// Takes the headers from a block; without an empty line at its end, as it is sent.
+  /// Parses the headers from a block, without the empty line at its end.
   mutating func setHeaders(_ block: UnsafeRawBufferPointer) {
     var isFirst = true
     var start = 0
@@ -53,7 +53,7 @@ public struct ModelMessage: Hashable, Sendable {
     }
   }
 
-  /// The headers as they are sent; empty without any.
+  /// The encoded headers; empty if there are none.
   var block: [UInt8] {
     guard !status.isEmpty || !headers.isEmpty else { return [] }
     var text = status.isEmpty ? "NATS/1.0\r\n" : "NATS/1.0 \(status)\r\n"
@@ -63,7 +63,7 @@ public struct ModelMessage: Hashable, Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Where a byte comes next; nil for nowhere.
+  /// The next position of a byte; nil if there is none.
   func position(of byte: UInt8, from start: Int) -> Int? {
     guard start < count, let found = memchr(baseAddress! + start, Int32(byte), count - start) else {
       return nil
@@ -71,7 +71,7 @@ extension UnsafeRawBufferPointer {
     return UnsafeRawPointer(found) - baseAddress!
   }
 
-  /// The text between two positions, without blanks and line ends at either end.
+  /// The text between two positions, without blanks and line breaks at its ends.
   func text(_ start: Int, _ end: Int) -> String {
     var (start, end) = (start, end)
     while start < end, self[start] <= 0x20 { start += 1 }

@@ -1,15 +1,15 @@
 import SluiceNATS
 
-/// What one replica of a stream has.
+/// The contents of one replica of a stream.
 public struct StreamContents {
   public struct Message: Hashable, Sendable {
     public let sequence: UInt64
     public let message: ModelMessage
-    /// The wall clock of the server that stored it, in nanoseconds since 1970.
+    /// The wall clock of the storing server, in nanoseconds since 1970.
     public let time: Int64
-    /// When it is to be deleted, by the same clock; nil for never.
+    /// When it expires, by the same clock; nil for never.
     public let expiry: Int64?
-    /// Each replica looks them up.
+    /// Stored, because each replica needs them.
     let size: Int
     let rollUp: String?
     let identifier: String?
@@ -28,11 +28,11 @@ public struct StreamContents {
     public var payload: [UInt8] { message.payload }
   }
 
-  /// A change that all replicas make in the same order.
+  /// A change that all replicas apply in the same order.
   enum Operation {
     case store([Message])
     case purge(pattern: String?, before: UInt64?)
-    /// Deletes a message that has reached its time to live, and stores the marker in its place if there is one.
+    /// Deletes an expired message, and stores its marker if there is one.
     case expire(UInt64, marker: Message?)
     case configure(StreamConfiguration)
   }
@@ -41,10 +41,10 @@ public struct StreamContents {
   public private(set) var lastSequence: UInt64 = 0
   private(set) var bytes = 0
   private var messages: [UInt64: Message] = [:]
-  /// The sequences of `messages`, ascending: of all, and of each subject.
+  /// The sequences of `messages`, ascending: of all, and by subject.
   private(set) var sequences: [UInt64] = []
   private var bySubject: [String: [UInt64]] = [:]
-  /// When messages are to be deleted that don't stay for ever.
+  /// The expiry times of messages that expire.
   private var expiring: [UInt64: Int64] = [:]
   private var identifiers: [String: (sequence: UInt64, time: Int64)] = [:]
 
@@ -70,7 +70,7 @@ public struct StreamContents {
     bySubject[subject]?.last.flatMap { messages[$0] }
   }
 
-  /// The last sequence among the subjects that match; 0 for none.
+  /// The last sequence among the matching subjects; 0 if there is none.
   func lastSequence(matching pattern: String) -> UInt64 {
     if let sequences = bySubject[pattern] { return sequences.last ?? 0 }
     return bySubject.reduce(0) { last, entry in
@@ -78,9 +78,9 @@ public struct StreamContents {
     }
   }
 
-  /// Messages from `sequence` on whose subjects match, in order.
+  /// Messages from `sequence` on with matching subjects, in order.
   func matching(_ pattern: String, from sequence: UInt64) -> [Message] {
-    // One subject: the others aren't looked at.
+    // For one subject the others needn't be checked.
     if let own = bySubject[pattern] { return own.compactMap { $0 < sequence ? nil : messages[$0] } }
     var found: [Message] = []
     for sequence in sequences[index(of: sequence)...] {
@@ -91,7 +91,7 @@ public struct StreamContents {
     return found
   }
 
-  /// The last message of each subject that one of the patterns matches, up to `end`, in order.
+  /// The last message of each subject that matches one of the patterns, up to `end`, in order.
   func lastMessages(matching patterns: [String], upTo end: UInt64) -> [Message] {
     var found: [Message] = []
     for (subject, sequences) in bySubject
@@ -103,13 +103,13 @@ public struct StreamContents {
     return found.sorted { $0.sequence < $1.sequence }
   }
 
-  /// The sequence under which a message of this id was stored within the window; nil for none.
+  /// The sequence of a message stored with this ID within the window; nil if there is none.
   func duplicate(of identifier: String, at time: Int64) -> UInt64? {
     guard let known = identifiers[identifier] else { return nil }
     return time - known.time <= configuration.duplicateWindow ?? 120_000_000_000 ? known.sequence : nil
   }
 
-  /// The message that is to be deleted first because of its age, at or before `time`.
+  /// The message that expires first, at or before `time`.
   func expired(at time: Int64) -> Message? {
     let first = expiring.min { ($0.value, $0.key) < ($1.value, $1.key) }
     return first.flatMap { $0.value <= time ? messages[$0.key] : nil }
@@ -139,7 +139,7 @@ public struct StreamContents {
     }
   }
 
-  /// How many messages a purge would delete.
+  /// The number of messages that a purge would delete.
   func purgeCount(pattern: String?, before end: UInt64?) -> Int {
     sequences.count { sequence in
       sequence < end ?? .max && pattern.map { NATSSubject.matches(messages[sequence]!.subject, $0) } ?? true
@@ -187,7 +187,7 @@ public struct StreamContents {
     if bySubject[message.subject]?.isEmpty == true { bySubject[message.subject] = nil }
   }
 
-  /// The position of the first sequence that isn't smaller.
+  /// The index of the first sequence that isn't smaller.
   private func index(of sequence: UInt64) -> Int {
     var (low, high) = (0, sequences.count)
     while low < high {

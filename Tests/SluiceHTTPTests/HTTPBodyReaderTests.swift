@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Bodies of requests")
 struct HTTPBodyReaderTests {
-  /// A body in chunks is the same wherever the network cuts it, and what isn't one is refused, never read beyond its end.
+  /// A chunked body is the same however the network splits it. An invalid one is rejected, and never read beyond its end.
   @Test(arguments: 1...200 as ClosedRange<UInt64>) func bodiesAreReadWhereverTheyAreCut(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
     var body: [UInt8] = []
@@ -48,7 +48,7 @@ struct HTTPBodyReaderTests {
     }
   }
 
-  /// What another reader takes for a size and this one doesn't, or the other way round, would hide a request in a body (RFC 9112, 7.1).
+  /// If two readers disagreed about a chunk's size, a body could hide a request (RFC 9112, 7.1).
   @Test(arguments: ["+5", "-0", "0x5", "", "5g", "fffffffffffffffff"]) func aSizeOfAChunkHasDigitsOnly(
     size: String
   ) {

@@ -2,11 +2,11 @@ import Testing
 
 @testable import SluiceHTTP
 
-/// The server's side of a connection: requests out of bytes, bytes of answers.
+/// The server's side of a connection: parses requests and writes responses.
 @Suite("A server's session of HTTP")
 struct HTTPServerSessionTests {
   private var session = HTTPServerSession(HTTPCrossOrigin([]))
-  /// Of each turn, and as answers tell it.
+  /// The time of each turn, and its form in responses.
   private static let time: Int64 = 784_111_777_999
   private static let date = "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
 
@@ -29,7 +29,7 @@ struct HTTPServerSessionTests {
     return told
   }
 
-  /// What the client gets.
+  /// The bytes that the client receives.
   private mutating func sent(_ most: Int = .max) -> String {
     var bytes: [UInt8] = []
     #expect(
@@ -136,7 +136,7 @@ struct HTTPServerSessionTests {
         text += String(decoding: $0, as: UTF8.self)
         return $0.count
       }
-      // The length is that of the answer to GET.
+      // The content length is that of the response to GET.
       #expect(
         problems == 1 && text.contains("Content-Length: 3\r\n") && text.hasSuffix("\r\n\r\n"), "\(text)")
     }
@@ -201,7 +201,7 @@ struct HTTPServerSessionTests {
       ),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n",
-        "400 the header Content-Length is there twice; a request has it once"
+        "400 the request has two Content-Length headers; send one"
       ),
       (
         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -411,7 +411,7 @@ struct HTTPServerSessionTests {
 }
 
 extension String {
-  /// The bodies of answers whose heads end with `separator` and whose bodies have no line ends; the whole rest where `whole`.
+  /// The bodies of responses whose heads end with `separator` and whose bodies have no line breaks; with `whole`, the whole rest.
   fileprivate func components(behind separator: String, whole: Bool = false) -> [String] {
     var (bodies, rest) = ([String](), self[...])
     while let end = rest.firstRange(of: separator) {

@@ -1,10 +1,10 @@
 import SluiceHTTP
 import TestSupport
 
-/// Gives any bytes to a server's session of HTTP, which answers each request at once.
+/// Passes any bytes to a server's HTTP session, which answers each request immediately.
 enum HTTPSessionProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A byte for how the stream is cut, one for how much the client reads at a time, then the stream: requests with their bodies.
+    /// A byte for how the stream is split, one for how much the client reads at a time, then the stream: requests with their bodies.
     case httpSessions
   }
 
@@ -19,7 +19,7 @@ enum HTTPSessionProbe: Probe {
     }
   }
 
-  /// What the client gets back.
+  /// The bytes that the client receives.
   private static func outcome(_ stream: [UInt8], cutEvery step: Int, room: Int) throws -> [UInt8] {
     var session = HTTPServerSession(HTTPCrossOrigin(["https://app.example"]))
     var sent: [UInt8] = []
@@ -57,7 +57,7 @@ enum HTTPSessionProbe: Probe {
     return sent
   }
 
-  /// As a whole, in chunks, or in chunks that break off, as the request's method says.
+  /// Depending on the request's method, responds as a whole, in chunks, or in chunks that break off.
   private static func answer(_ request: HTTPRequest, _ session: inout HTTPServerSession) {
     let text = Array("\(request.path) \(request.query) \(request.keepsAlive)".utf8) + request.body
     switch request.head.method {

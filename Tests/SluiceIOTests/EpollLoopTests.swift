@@ -18,7 +18,7 @@ import Testing
     for number in 1...count {
       written.store(number, ordering: .relaxed)
       signal.fire()
-      // Let the loop fall asleep at times, so that all ways of waking it are taken.
+      // Lets the loop fall asleep at times, so that each way to wake it is used.
       if number % 20_000 == 0 { usleep(200) }
     }
     var waited = 0
@@ -134,7 +134,7 @@ import Testing
     let fired = Shared(0)
     loop.execute { _ = loop.schedule(after: .seconds(600)) { fired.set(-1) } }
     for number in 1...3 {
-      // The loop sleeps until a timer that is far away, or already was woken by one.
+      // The loop sleeps until a timer far in the future, or a timer has already woken it.
       usleep(20_000)
       loop.execute { _ = loop.schedule(after: .milliseconds(5)) { fired.set(number) } }
       var waited = 0
@@ -154,7 +154,7 @@ import Testing
     loop.execute {
       let early = loop.schedule(after: .milliseconds(30)) { fired.set(-1) }
       _ = loop.schedule(after: .milliseconds(60)) { fired.set(1) }
-      // In a later turn: the loop has slept until the early one, and doesn't set another alarm for the one behind it.
+      // In a later turn: the loop has slept until the early timer, and sets no further alarm for the one after it.
       _ = loop.schedule(after: .milliseconds(5)) { loop.cancel(early) }
     }
     var waited = 0
@@ -173,7 +173,7 @@ import Testing
     loop.execute {
       let end = EpollLoop.clock() + .milliseconds(5)
       while EpollLoop.clock() < end {}
-      // In the next turn the time of this one is counted.
+      // The next turn includes the time of this one.
       loop.execute { done.set(true) }
     }
     while !done.value { usleep(100) }
@@ -195,7 +195,7 @@ import Testing
 
   @Test func signalsOfTheProcessAreDeliveredToALoop() async {
     await #expect(processExitsWith: .exitCode(42)) {
-      // Raised for this thread, which runs the loop: the test process has others that block nothing.
+      // Raised for this thread, which runs the loop. The test process has other threads, which block no signal.
       ProcessSignals.block([.terminate, .hangUp])
       let loop = try EpollLoop(name: "main")
       let seen = Shared<[ProcessSignal]>([])

@@ -1,7 +1,7 @@
 import SluiceIO
 import Testing
 
-/// Timers, jobs, signals and turns, whatever the loop.
+/// Timers, jobs, signals and turns, on any loop.
 @Suite struct LoopContractTests {
   @Test(arguments: Venue.all) func timersComeInTheOrderOfTheirDeadlines(venue: Venue) throws {
     try venue.use { stage in

@@ -2,7 +2,7 @@ import Glibc
 import SluiceIO
 import Testing
 
-/// Listening and connecting, whatever the network.
+/// Listening and connecting, on any network.
 @Suite struct NetworkContractTests {
   @Test(arguments: Venue.all) func connectingWhereNobodyListensIsAnErrorThatNamesTheAddress(venue: Venue)
     throws

@@ -20,7 +20,7 @@ import Testing
   @Test func aPeerThatAcknowledgesAndTakesNoMoreDoesNotRead() {
     #expect(obstacle(window: 0) == .peer)
     #expect(obstacle(probes: 2, window: 0) == .peer)
-    // The window has opened by less than a segment, which is on its way.
+    // The window has opened by less than a segment, which is in flight.
     #expect(obstacle(unacknowledged: 1, window: 1_000) == .peer)
     // An old kernel doesn't report the window.
     #expect(obstacle(window: .max) == .peer)
@@ -39,7 +39,7 @@ import Testing
     defer { for end in [writer, reader] { close(end) } }
     let bytes = [UInt8](repeating: 1, count: 64 << 10)
     while send(writer, bytes, bytes.count, Int32(MSG_DONTWAIT)) > 0 {}
-    // The last bytes that the window had room for may still be on their way.
+    // The last bytes for which the window had room may still be in flight.
     try eventually("the window is full, and all is acknowledged") { Socket.obstacle(writer) == .peer }
   }
 

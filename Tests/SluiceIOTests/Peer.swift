@@ -25,13 +25,13 @@ final class Peer: ByteStreamHandler, @unchecked Sendable {
   private var sent = 0
   private var isOver = false
 
-  /// The most that is read in one call of `streamReadable()`.
+  /// The most bytes to read in one call of `streamReadable()`.
   var readSize = 65_536
-  /// Whether to read at all when there is something.
+  /// Whether to read arriving bytes.
   var reads = true
   /// Whether to close when the peer has ended.
   var closesAtEnd = false
-  /// Sends back what it gets.
+  /// Whether to send received bytes back.
   var echoes = false
   /// Called at each `streamReadable()` instead of anything else.
   var onReadable: (() -> Void)?

@@ -28,7 +28,7 @@ private final class EchoWorld {
     address = listener.address
   }
 
-  /// Starts to connect; the result comes when the world has run.
+  /// Starts to connect. The result is set while the world runs.
   func open(_ prepare: @escaping @Sendable (Peer) -> Void = { _ in }) -> Shared<Result<Peer, IOError>?> {
     let opened = Shared<Result<Peer, IOError>?>(nil)
     let client = client

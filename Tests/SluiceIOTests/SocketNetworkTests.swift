@@ -127,7 +127,7 @@ import Testing
       let listener = try SocketNetwork().listen(at: .host("127.0.0.1", port: 0), group: group) {
         stream, loop in
         loops.change { $0.append(loop === group.loops[0] ? 0 : 1) }
-        // Kept open: a loop's load is its open streams.
+        // Kept open, since a loop's load is its number of open streams.
         stream.start(Peer(stream: stream, loop: loop))
       }
       let network = SocketNetwork()
@@ -159,7 +159,7 @@ import Testing
       guard case .host(let host, let port) = listener.address,
         let address = RawAddress(numericHost: host, port: port)
       else { exit(1) }
-      // Ours exist before the descriptors run out; accepting would need one more.
+      // The test's sockets exist before the descriptors run out; accepting would need one more.
       let own = (0..<5).map { _ in Socket.open(AF_INET) }
       var limit = rlimit(rlim_cur: 3, rlim_max: 4_096)
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -170,7 +170,7 @@ import Testing
       let watched = EpollLoop.clock()
       loop.execute { loop.addTurnParticipant(TurnCounter { turns.change { $0 += 1 } }) }
       usleep(150_000)
-      // A loop that tried again and again would have come round thousands of times.
+      // A loop that retried without a pause would have made thousands of turns.
       if turns.value > 100 + Int((EpollLoop.clock() - watched).components.seconds) * 100 { exit(3) }
       limit.rlim_cur = 4_096
       setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -6,18 +6,18 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Where a contract test plays: loops and a network of one kind.
+/// The environment of a contract test: loops and a network of one kind.
 protocol Stage: AnyObject {
   var network: any Network { get }
-  /// Two of them.
+  /// Two loops.
   var loops: [any EventLoop] { get }
-  /// More bytes than a connection takes without a reader.
+  /// More bytes than a connection can buffer without a reader.
   var plenty: Int { get }
   /// An address to listen at that no other test uses.
   func freshAddress() -> SocketAddress
-  /// Lets things happen until `condition` holds. Returns false if it doesn't come to that.
+  /// Runs until `condition` holds. Returns false if it doesn't hold in time.
   func wait(until condition: () -> Bool) -> Bool
-  /// Lets things happen for a while in which a forbidden event would show.
+  /// Runs for a while in which a forbidden event would occur.
   func settle()
   /// Stops the loops.
   func end()

@@ -112,7 +112,7 @@ import Testing
   }
 }
 
-/// How a stream ends, and what the other side hears of it.
+/// How a stream ends, and the events on the other side.
 @Suite struct StreamEndContractTests {
   @Test(arguments: Venue.all) func closingIsTheEndForThePeerAndNothingForTheCloser(venue: Venue) throws {
     try venue.use { stage in
@@ -133,7 +133,7 @@ import Testing
       let pair = try stage.connect { peer, isServer in
         if isServer { peer.stream.readsPaused = true }
       }
-      // As much as the transport takes at once, and then the end.
+      // As many bytes as the transport accepts at once, and then the end.
       let plenty = stage.plenty
       let taken = stage.with(pair.client) { peer in
         peer.send(pattern(plenty))
@@ -286,7 +286,7 @@ import Testing
           calls.change { $0 += 1 }; one.close(); two.stream.readsPaused = true
         }
       }
-      // Hold real loops until both have something to read.
+      // Holds real loops until both streams have something to read.
       let held = Shared(false)
       let arrived = Shared(false)
       if stage is SocketStage {
@@ -305,7 +305,7 @@ import Testing
   }
 }
 
-/// A handler that says when it is released.
+/// A handler that reports when it is released.
 private final class ReleaseWatcher: ByteStreamHandler {
   private let released: () -> Void
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceLog
 
-/// Random histories of one store of newest records, compared step by step with a naive one. The argument is the seed: it says everything.
+/// Random histories of one store of newest records, compared step by step with a simple model. The argument is the seed, which determines everything.
 @Suite struct CompactedModelTests {
   @Test(arguments: 0..<50 as Range<UInt64>)
   func everyHistoryLooksLikeTheModel(seed: UInt64) {
@@ -16,7 +16,7 @@ import Testing
   }
 }
 
-/// The newest record of each key, said as naively as possible.
+/// The newest record of each key, in the simplest form.
 private struct CompactedModel {
   struct Record: Equatable {
     var offset: UInt64
@@ -33,7 +33,7 @@ private struct CompactedModel {
   var clock = ModelClock()
   var trimmedTo: UInt64 = 0
 
-  /// In the order of offsets, whether the limits keep them or not.
+  /// By offset, whether the limits retain them or not.
   var records: [Record] { newest.values.filter { !$0.isDeletion }.sorted { $0.offset < $1.offset } }
   var deletions: [Record] { newest.values.filter(\.isDeletion).sorted { $0.offset < $1.offset } }
   var kept: [Record] { records.filter { $0.offset >= firstKept } }
@@ -61,7 +61,7 @@ private struct CompactedModel {
     }
   }
 
-  /// Everything before this goes, deletions included; unless a trim leaves so many records that it takes none.
+  /// Drops all earlier records, deletions included, unless a trim to a number of records needs to drop none.
   mutating func trim(to limit: TrimLimit) {
     self.limit()
     switch limit {
@@ -158,7 +158,7 @@ private struct CompactedHistory {
     model.limit()
   }
 
-  /// Trims as an operator does; some of it may be kept for a reader.
+  /// Trims as an operator does; some records may be kept for a reader.
   mutating func cut() {
     let before = model.head - min(UInt64(random.below(100)), model.head)
     let limit: TrimLimit = random.one(in: 2) ? .from(before) : .newest(UInt64(random.below(50)))
@@ -250,7 +250,7 @@ private struct CompactedHistory {
       let lapsed = model.records.filter { $0.offset >= first && $0.offset < model.firstKept }
       #expect(store.lapsedBytes(from: offset) == lapsed.reduce(0) { $0 + $1.item.count })
     }
-    // The true content, by the store's own statement of what it may drop.
+    // The true size, allowing for the records that the store reports as droppable.
     let deletions = min(model.deletions.reduce(0) { $0 + $1.item.count + 32 }, max(grace, statistics.bytes))
     let records =
       statistics.bytes + statistics.lapsedBytes + (Int(statistics.records) + statistics.lapsedBytes / 8) * 32

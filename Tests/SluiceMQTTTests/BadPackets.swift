@@ -1,6 +1,6 @@
 import SluiceMQTT
 
-/// Bytes that a decoder must refuse, with the reason.
+/// Bytes that a decoder must reject, with the reason.
 struct BadPacket: CustomStringConvertible, Sendable {
   var name: String
   var version: MQTTVersion

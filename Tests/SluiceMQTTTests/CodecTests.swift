@@ -117,7 +117,7 @@ struct CodecTests {
       for sender in [MQTTSender.client, .server] {
         let found = types.filter { sender.sends($0, .v5) && reason.isAllowed(in: $0, from: sender) }
         let expected = (reasonTable[code] ?? "").split(separator: " ").filter { name in
-          // A letter behind a name is that of the only sender.
+          // A letter after a name denotes the only sender.
           !name.hasSuffix("/s") && sender == .client || !name.hasSuffix("/c") && sender == .server
         }.map { $0.prefix { $0 != "/" } }
         let names = found.map { "\($0)".uppercased() }
@@ -128,7 +128,7 @@ struct CodecTests {
 
   @Test("every property stands where the standard's table says, and nowhere else")
   func places() {
-    // Packets that can have properties, by their first byte and what stands before their properties.
+    // Packets that can have properties: the first byte, and the bytes before the properties.
     let packets: [(String, UInt8, String, MQTTSender)] = [
       ("CONNECT", 0x10, "0004 4d515454 05 02 0000", .client), ("CONNACK", 0x20, "00 00", .server),
       ("PUBLISH", 0x30, "0001 61", .server), ("PUBACK", 0x40, "0001 00", .client),

@@ -2,15 +2,15 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// Messages at QoS 2 through lost connections and crashes of the broker, with clients and a log that do what they must.
+/// Messages at QoS 2 across lost connections and crashes of the broker, with conforming clients and a correct log.
 @Suite("MQTT exactly once")
 struct ExactlyOnceTests {
-  /// What becomes of the output of a turn.
+  /// The fate of a turn's output.
   private enum Fate: CaseIterable {
     case sent
     /// The connection is lost before it is sent.
     case lost
-    /// The broker crashes behind the turn's transaction, or in front of it.
+    /// The broker crashes after the turn's transaction, or before it.
     case crashedBehind, crashedInFront
 
     static func random(_ random: inout SeededRandom) -> Fate {
@@ -18,12 +18,12 @@ struct ExactlyOnceTests {
     }
   }
 
-  /// A broker's end that comes and goes.
+  /// A broker's end of connections, which are lost and restored.
   private struct Link {
     var rig = SessionRig()
-    /// What is durable of the session.
+    /// The durable state of the session.
     var state: [UInt8]?
-    /// Where the subscription's cursor is, and where delivery is on this connection.
+    /// The position of the subscription's cursor, and of delivery on this connection.
     var cursor: UInt64 = 0
     var next: UInt64 = 0
     var demand = 0
@@ -40,13 +40,13 @@ struct ExactlyOnceTests {
 
     /// Ends a turn.
     ///
-    /// - Returns: what the client receives; nil where the connection has ended.
+    /// - Returns: the packets that the client receives; nil if the connection has ended.
     mutating func finish(_ fate: Fate, _ log: inout Log) -> [OwnedPacket]? {
       rig.flush()
       var (kept, committed) = (state, cursor)
       for asked in rig.asked {
         switch asked {
-        // A record is durable when it is appended.
+        // A record is durable once it is appended.
         case .publish(let message, _, let sequence):
           log.append(message.payload, sequence ?? 0)
           appending.append(message.packetID)
@@ -83,10 +83,10 @@ struct ExactlyOnceTests {
     }
   }
 
-  /// A client that publishes messages, three at a time, and does what the standard says.
+  /// A client that publishes messages, up to three at a time, as the standard requires.
   private struct Publisher {
     var toSend: [String]
-    /// In the order in which they were sent; released are those of which PUBREC has come.
+    /// In the order of sending. A message is released once its PUBREC has arrived.
     var underWay: [(packetID: UInt16, payload: String, isReleased: Bool)] = []
     private var lastID: UInt16 = 0
 
@@ -106,7 +106,7 @@ struct ExactlyOnceTests {
       return packets
     }
 
-    /// What is sent again on a new connection.
+    /// The packets resent on a new connection.
     var again: [OwnedPacket] {
       underWay.map { message in
         message.isReleased
@@ -140,7 +140,7 @@ struct ExactlyOnceTests {
       for _ in 0..<2000 where !publisher.toSend.isEmpty || !publisher.underWay.isEmpty {
         for packet in answers + publisher.more() { link.rig.send(packet) }
         answers = []
-        // The log answers some of what it has.
+        // The log confirms some of the appended records.
         for _ in 0..<Int.random(in: 0...2, using: &random) where !link.appending.isEmpty {
           link.rig.appended(link.appending.removeFirst())
         }

@@ -2,7 +2,7 @@ import SluiceMQTT
 import TestSupport
 import Testing
 
-/// Bytes that a client which isn't ours has sent: Eclipse Paho for Python 2.2.
+/// Bytes sent by a foreign client: Eclipse Paho for Python 2.2.
 @Suite("MQTT packets of other clients")
 struct ForeignClientTests {
   @Test("reads what the Paho client writes in MQTT 3.1.1, and writes the same")

@@ -28,7 +28,7 @@ private func user(_ properties: inout MQTTProperties) { properties.append(user: 
 
 let goldenPackets: [GoldenPacket] = goldenOfBoth + golden311 + golden5
 
-/// What is the same in both versions.
+/// Packets that are the same in both versions.
 private let goldenOfBoth: [GoldenPacket] = MQTTVersion.allCases.flatMap { version in
   [
     GoldenPacket("PUBACK", version, "40 02 000a", .acknowledgement(MQTTAcknowledgement(.puback, 10))),

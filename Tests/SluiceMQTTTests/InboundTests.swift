@@ -95,12 +95,12 @@ struct InboundTests {
     rig.appended(1)
     rig.flush()
     #expect(rig.asked == [.store])
-    // The broker crashes here: what it has kept last is what there is.
+    // The broker crashes here: only the last stored state remains.
     var next = SessionRig.connected(clean: false, expiry: 100, state: rig.stored)
     next.publish("a", "p", .exactlyOnce, 1, isDuplicate: true)
     #expect(next.packets == [acknowledgement(.pubrec, 1)])
     #expect(next.asked == [])
-    // Its sequence is the same: the log has it, or takes it now.
+    // Its sequence is the same: the log has the record, or accepts it now.
     next.publish("a", "p", .exactlyOnce, 2, isDuplicate: true)
     #expect(
       next.asked == [
@@ -128,7 +128,7 @@ struct InboundTests {
       }
     }
     #expect(sequences(&rig) == [0, 1])
-    // Nothing was answered, and so nothing stored.
+    // No reply was sent, so no state was stored.
     var next = SessionRig.connected(expiry: 100)
     next.publish("a", "p", .exactlyOnce, 1, isDuplicate: true)
     next.publish("a", "p", .exactlyOnce, 2, isDuplicate: true)
@@ -244,7 +244,7 @@ struct InboundTests {
     for qos in [MQTTQoS.atMostOnce, .atLeastOnce, .exactlyOnce] {
       old.publish(topic, "p", qos, UInt16(qos.rawValue), isRetained: true)
     }
-    // It comes again, before it is released.
+    // It arrives again before it is released.
     old.publish(topic, "p", .exactlyOnce, 2, isDuplicate: true, isRetained: true)
     old.send(.pubrel, 2)
     #expect(
@@ -271,7 +271,7 @@ struct InboundTests {
         acknowledgement(.puback, 1, .notAuthorized, "no"),
         acknowledgement(.pubrec, 2, .quotaExceeded, "full"),
       ])
-    // It is over: the identifier is free.
+    // The exchange has ended, so the identifier is free.
     rig.send(.pubrel, 2)
     #expect(rig.packets == [acknowledgement(.pubcomp, 2, .packetIdentifierNotFound)])
     var old = SessionRig.connected(.v311)

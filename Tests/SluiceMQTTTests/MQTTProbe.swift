@@ -2,16 +2,16 @@ import SluiceMQTT
 import SluiceWire
 import TestSupport
 
-/// Gives any bytes to all that reads what MQTT clients send, and to sessions whose clients and brokers do anything.
+/// Passes any bytes to the decoders of MQTT clients' input, and to sessions with arbitrary clients and brokers.
 enum MQTTProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A byte for the version and the sender, one for how the stream is cut; then the stream behind the packet that opens it.
+    /// A byte for the version and the sender, one for how the stream is split; then the stream after the packet that opens it.
     case mqttPackets
     /// Names and filters.
     case mqttTopics
     /// A stored session.
     case mqttStates
-    /// What happens to a session: see ``MQTTSessionProbe``.
+    /// Events of a session: see ``MQTTSessionProbe``.
     case mqttSessions
   }
 
@@ -28,7 +28,7 @@ enum MQTTProbe: Probe {
 
   // MARK: Packets
 
-  /// The same packets come out however the stream is cut, they are the same when they are written and read again, and little is held.
+  /// However the stream is split, the packets are the same. They are also the same after writing and reading, and little is buffered.
   private static func packets(_ bytes: [UInt8]) throws {
     var input = ProbeInput(bytes)
     let choice = input.byte()
@@ -70,7 +70,7 @@ enum MQTTProbe: Probe {
 
   // MARK: Topics
 
-  /// A line for a name, the others for filters. What is translated comes back, and patterns select what filters match.
+  /// The first line is a name, the others are filters. Translating back gives the same text, and patterns match the same names as filters.
   private static func topics(_ bytes: [UInt8]) throws {
     let lines = bytes.split(separator: 10, omittingEmptySubsequences: false).map {
       String(decoding: $0, as: UTF8.self)
@@ -79,7 +79,7 @@ enum MQTTProbe: Probe {
     let broker = try? MQTTTopicName.brokerName(name)
     if let broker {
       guard Array(MQTTTopicName.name(ofBroker: broker).utf8) == Array(name.utf8) else {
-        // A name of MQTT has no wildcards, which the codec checks before.
+        // An MQTT topic name has no wildcards, which the codec has checked before.
         guard name.utf8.contains(where: { "+#".utf8.contains($0) }) else {
           throw ProbeViolation("\(name) doesn't come back")
         }
@@ -96,7 +96,7 @@ enum MQTTProbe: Probe {
       guard let broker, let patterns = try? filter.brokerPatterns() else { continue }
       let selected =
         try filter.isFor(broker: broker) ? patterns.filter { try TopicPattern($0).selects(broker) }.count : 0
-      // Inboxes aren't selected by wildcards.
+      // Wildcards don't match inboxes.
       let isPlain = !name.hasPrefix("_inbox")
       guard selected <= 1, !isPlain || (selected == 1) == matches else {
         throw ProbeViolation("\(line) matches \(name): \(matches), but \(selected) patterns select it")

@@ -1,24 +1,24 @@
 import SluiceMQTT
 import TestSupport
 
-/// A client and a broker that do with a session what a fuzzer's input says, over several connections, and what must hold meanwhile.
+/// A client and a broker that use a session as a fuzzer's input says, over several connections, with the conditions that must hold.
 struct MQTTSessionProbe {
   private var input: ProbeInput
   private let packsWhenQuiet: Bool
   private var rig = SessionRig()
-  /// Of the connections so far, the present one last.
+  /// The events of each connection so far, the present one last.
   private(set) var histories: [[SessionRig.Happening]] = []
   private(set) var packings = 0
   private var version = MQTTVersion.v5
   private var receiveMaximum = 65535
   private var maximumPacket = Int.max
-  /// What the broker has kept of the session.
+  /// The session state stored by the broker.
   private var kept: [UInt8]?
   private var expiry: UInt32 = 0
 
-  /// Messages at QoS 1 and 2 that the client has and hasn't completed.
+  /// Messages at QoS 1 and 2 that the client has received and not completed.
   private var underWay: [UInt16: MQTTQoS] = [:]
-  /// Those of them that the client has released.
+  /// The messages among them that the client has released.
   private var released: Set<UInt16> = []
   private var toAppend: [UInt16] = []
   private var toAnswer: [UInt16] = []
@@ -26,7 +26,7 @@ struct MQTTSessionProbe {
   private var granted = 0
   private var isEnded = true
 
-  /// - Parameter packsWhenQuiet: whether the session is packed and made again whenever nothing is under way.
+  /// - Parameter packsWhenQuiet: whether the session is packed and unpacked whenever no message is in progress.
   init(_ input: ProbeInput, packsWhenQuiet: Bool = false) {
     self.input = input
     self.packsWhenQuiet = packsWhenQuiet
@@ -138,7 +138,7 @@ struct MQTTSessionProbe {
     rig.send(.subscribe(MQTTSubscribe(identifier, [MQTTSubscribe.Item(filter(), options)])))
   }
 
-  /// A broker delivers what was requested only, and what isn't limited.
+  /// The broker delivers only requested messages, and unlimited ones.
   private mutating func deliver() {
     let number = UInt16(input.byte() % 4)
     guard granted > 0 else { return }
@@ -151,12 +151,12 @@ struct MQTTSessionProbe {
 
   private mutating func fetch() {
     let (packetID, place) = toFetch.removeFirst()
-    // Where it isn't sent again the client hears no more of it.
+    // If the message isn't resent, the client gets no more packets about it.
     if underWay[packetID] == .atLeastOnce { underWay[packetID] = nil }
     rig.fetched(packetID, "a", input.byte() % 8 == 0 ? nil : "again", place)
   }
 
-  /// The client goes on with one of the messages that it has.
+  /// The client continues with one of its messages.
   private mutating func answer() {
     guard let packetID = underWay.keys.sorted().first, let qos = underWay[packetID] else { return }
     if qos == .atLeastOnce { return acknowledge(packetID) }

@@ -53,7 +53,7 @@ struct OutboundTests {
     rig.send(.puback, 1)
     rig.flush()
     #expect(rig.asked == [.request(1)])
-    // A message at QoS 0 isn't under way, and makes room at once.
+    // A message at QoS 0 needs no acknowledgement, and makes room immediately.
     rig.deliver("a", "p", .atMostOnce)
     rig.flush()
     #expect(rig.asked == [.request(1)])
@@ -93,7 +93,7 @@ struct OutboundTests {
     rig.send(.puback, 1)
     rig.flush()
     #expect(rig.asked.filter { if case .commit = $0 { true } else { false } } == [.commit(0, Self.place(2))])
-    // What needs no acknowledgement waits for what is in front of it.
+    // A message without acknowledgement waits for those before it.
     rig.deliver("a", "p", .atMostOnce)
     rig.flush()
     #expect(!rig.asked.contains(.commit(0, Self.place(5))))
@@ -120,7 +120,7 @@ struct OutboundTests {
     #expect(rig.packets == [acknowledgement(.pubrel, 1)])
     rig.flush()
     #expect(rig.asked == [.commit(0, Self.place(1)), .store])
-    // It comes again: the release goes again.
+    // PUBREC arrives again, and PUBREL is sent again.
     rig.send(.pubrec, 1)
     #expect(rig.packets == [acknowledgement(.pubrel, 1)])
     rig.send(.pubcomp, 1)
@@ -239,7 +239,7 @@ struct OutboundTests {
     next.admit(state: rig.departure?.state)
     let fetches = next.asked.filter { if case .fetch = $0 { true } else { false } }
     #expect(fetches == [.fetch(1, Self.place(0)), .fetch(2, Self.place(1))])
-    // One isn't in the log any more.
+    // The log no longer has one of the messages.
     next.fetched(1, "a", nil, Self.place(0))
     next.fetched(2, "a", "p", Self.place(1))
     #expect(next.packets.last == received("a", "p", .atLeastOnce, 2, isDuplicate: true))
@@ -282,7 +282,7 @@ struct OutboundTests {
     for _ in 0..<3 { rig.deliver() }
     rig.send(.pubrec, 2)
     rig.lose()
-    // The last identifier that was given, as if many messages had come and gone since.
+    // Sets the last assigned identifier, as after many messages.
     var state = try #require(rig.departure?.state)
     (state[1], state[2]) = (0xF8, 0xFF)
     var next = SessionRig.connected(clean: false, expiry: 100, state: state)

@@ -73,7 +73,7 @@ enum OwnedPacket: Equatable {
     return bytes
   }
 
-  /// All packets in some bytes, which begin anywhere in a connection.
+  /// All packets in some bytes, starting anywhere in a connection.
   static func all(
     in bytes: [UInt8], _ version: MQTTVersion, from sender: MQTTSender
   ) throws -> [OwnedPacket] {

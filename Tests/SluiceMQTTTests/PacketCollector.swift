@@ -1,6 +1,6 @@
 import SluiceMQTT
 
-/// An ``MQTTDecoder`` in the middle of a connection that hands out packets to keep.
+/// An ``MQTTDecoder`` in the middle of a connection that collects packets.
 final class PacketCollector {
   private var decoder: MQTTDecoder
   private let version: MQTTVersion
@@ -18,7 +18,7 @@ final class PacketCollector {
   var isBetweenOutputs: Bool { decoder.pendingBytes == 0 }
   var heldBytes: Int { decoder.heldBytes }
 
-  /// What has come so far.
+  /// The packets collected so far.
   private(set) var packets: [OwnedPacket] = []
 
   func feed(_ chunk: UnsafeRawBufferPointer) throws -> [OwnedPacket] {
@@ -27,7 +27,7 @@ final class PacketCollector {
     return packets
   }
 
-  /// Takes the next bytes, and keeps what they complete.
+  /// Decodes the next bytes, and collects the completed packets.
   func take(_ chunk: UnsafeRawBufferPointer) throws {
     try decoder.decode(chunk) { header, body throws(MQTTError) in
       packets.append(OwnedPacket(try MQTTPacket(header, body, version, from: sender)))

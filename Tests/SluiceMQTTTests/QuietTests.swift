@@ -3,9 +3,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Sessions that are packed while nothing is under way, and made again.
+/// Sessions that are packed while no message is in progress, and unpacked again.
 @Suite struct QuietTests {
-  /// What clients and brokers do at random, with one session that is packed at every quiet moment and one that never is: both send and ask for the same.
+  /// Applies random events to two sessions, one packed at every quiet moment and one never packed: both send the same packets and requests.
   @Test func aPackedSessionGoesOnAsIfItHadNotBeen() throws {
     var random = SeededRandom.printed()
     var packings = 0
@@ -44,7 +44,7 @@ import Testing
     #expect(rig.session.isQuiet)
   }
 
-  /// What a subscription of one client takes is what the memory of many idle clients consists of.
+  /// Many clients are idle and have one subscription, so its packed size matters.
   @Test func aSessionWithASubscriptionIsPackedInFewBytes() {
     var rig = SessionRig.connected(.v311)
     rig.subscribe("sensors/room-7/temperature", MQTTSubscriptionOptions(.atMostOnce))

@@ -2,7 +2,7 @@ import SluiceMQTT
 import SluiceWire
 import TestSupport
 
-/// What a session has asked of the broker, to be kept and compared.
+/// A session's request to the broker, in a comparable form.
 enum Asked: Equatable {
   case connect(MQTTConnect)
   case open(UInt16, String)
@@ -24,14 +24,14 @@ enum Asked: Equatable {
   case end(MQTTReason)
 }
 
-/// A session with a client and a broker that do what a test says.
+/// A session with a scripted client and broker.
 struct SessionRig {
   private let rules: MQTTSessionRules.Shared
   private(set) var session: MQTTSession
-  /// Whether the session is packed and made again whenever nothing is under way, and how often it was.
+  /// Whether the session is packed and unpacked whenever no message is in progress, and how often it was.
   var packsWhenQuiet = false
   private(set) var packings = 0
-  /// All that was sent and asked for, in its order.
+  /// All packets and requests, in order.
   private(set) var history: [Happening] = []
 
   enum Happening: Equatable {
@@ -55,7 +55,7 @@ struct SessionRig {
     session = MQTTSession(self.rules, now: 0)
   }
 
-  /// A session whose client is connected, with nothing in its output.
+  /// A session with a connected client, and empty output.
   static func connected(
     _ version: MQTTVersion = .v5, _ rules: MQTTSessionRules = MQTTSessionRules(), clean: Bool = true,
     expiry: UInt32 = 0, state: [UInt8]? = nil, will: MQTTConnect.Will? = nil,
@@ -76,10 +76,10 @@ struct SessionRig {
 
   // MARK: The client
 
-  /// The client sends packets.
+  /// Sends packets from the client.
   mutating func send(_ packets: OwnedPacket...) { send(bytes: packets.flatMap { $0.encoded(version) }) }
 
-  /// Returns how many of the bytes were taken.
+  /// Returns the number of bytes read.
   @discardableResult
   mutating func send(bytes: [UInt8]) -> Int {
     handle { session, output, perform, now, _ in
@@ -103,7 +103,7 @@ struct SessionRig {
           isRetained: isRetained, properties: MQTTProperties(build))))
   }
 
-  /// Subscribes, and has the broker agree.
+  /// Subscribes, with the broker's approval.
   mutating func subscribe(
     _ filter: String, _ options: MQTTSubscriptionOptions, _ build: (inout MQTTProperties) -> Void = { _ in }
   ) {
@@ -129,7 +129,7 @@ struct SessionRig {
     }
   }
 
-  /// Agrees to every subscription that was asked for, and keeps what was asked besides.
+  /// Approves every requested subscription, and keeps the other requests.
   mutating func answerSubscriptions() {
     let all = asks
     for case .subscribe(let request) in all { subscribed(request.number) }
@@ -147,7 +147,7 @@ struct SessionRig {
     }
   }
 
-  /// Delivers a record that was published by MQTT.
+  /// Delivers a record published by MQTT.
   mutating func deliver(
     _ topic: String = "a", _ payload: String = "p", _ qos: MQTTQoS = .exactlyOnce, on number: UInt16 = 0,
     topicNumber: UInt32 = 7, isOwn: Bool = false, isRetained: Bool = false, wasRetained: Bool = false,
@@ -176,7 +176,7 @@ struct SessionRig {
     }
   }
 
-  /// A batch of one record, as a publisher of MQTT makes it.
+  /// A batch of one record, as an MQTT publisher creates it.
   private func record(
     _ payload: String, _ qos: MQTTQoS, _ isRetained: Bool, _ properties: MQTTProperties
   ) -> [UInt8] {
@@ -234,13 +234,13 @@ struct SessionRig {
 
   // MARK: What is seen
 
-  /// Filters that were refused, by SUBSCRIBE.
+  /// Denied filters, by SUBSCRIBE.
   private(set) var refused: [MQTTRefusedFilters] = []
 
-  /// Topics of messages that aren't published, since the broker can't name them.
+  /// Topics of unpublished messages, whose names the broker can't map.
   private(set) var unnamed: [String] = []
 
-  /// What the client has received since the last look.
+  /// The packets received by the client since the last call.
   var packets: [OwnedPacket] {
     mutating get {
       defer { output = [] }
@@ -259,7 +259,7 @@ struct SessionRig {
     }
   }
 
-  /// What the broker was asked since the last look.
+  /// The requests to the broker since the last call.
   var asked: [Asked] {
     mutating get {
       defer { asks = [] }
@@ -326,7 +326,7 @@ struct SessionRig {
   }
 }
 
-/// PUBLISH as a client receives it.
+/// PUBLISH as received by a client.
 func received(
   _ topic: String = "a", _ payload: String = "p", _ qos: MQTTQoS = .atMostOnce, _ packetID: UInt16 = 0,
   isDuplicate: Bool = false, isRetained: Bool = false,

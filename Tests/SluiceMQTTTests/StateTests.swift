@@ -4,7 +4,7 @@ import Testing
 
 @Suite("MQTT session state")
 struct StateTests {
-  /// A session with so many subscriptions and a full window.
+  /// A session with that many subscriptions and a full window.
   private static func rig(_ subscriptions: Int) -> SessionRig {
     var rig = SessionRig.connected(expiry: 100)
     for number in 0..<subscriptions {

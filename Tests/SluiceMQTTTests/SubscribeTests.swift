@@ -101,7 +101,7 @@ struct SubscribeTests {
     var rig = SessionRig.connected()
     rig.subscribe("a", MQTTSubscriptionOptions(.atLeastOnce))
     rig.deliver()
-    // Other options only: the broker is asked whether it may stand, and it goes on.
+    // Only the options change: the broker must approve them, and the subscription continues.
     rig.send(Self.subscribe(2, ["a"], MQTTSubscriptionOptions(.exactlyOnce)))
     #expect(Self.requests(rig.asked).map(\.isResumed) == [true])
     rig.subscribed(0)
@@ -113,13 +113,13 @@ struct SubscribeTests {
       return
     }
     #expect(message.qos == .exactlyOnce)
-    // Without demand from now on: it goes on where it is.
+    // The subscription no longer has demand, and continues at its position.
     rig.send(Self.subscribe(3, ["a"], MQTTSubscriptionOptions(.atMostOnce)))
     let request = Self.requests(rig.asked).first
     #expect(request?.number == 0)
     #expect(request?.isResumed == true)
     #expect(request?.isUnlimited == true)
-    // From another place: it begins anew there.
+    // Another start position: the subscription restarts there.
     rig.send(Self.subscribe(4, ["a"]) { $0.append(user: "sluice-from", "earliest") })
     #expect(Self.requests(rig.asked).first?.isResumed == false)
   }
@@ -340,7 +340,7 @@ struct SubscribeTests {
       #expect(requests.allSatisfy { $0.start == .earliest })
       rig.lose()
       guard let state = rig.departure?.state else { continue }
-      // What is owed is owed to a last connection, too.
+      // Unfinished messages are also sent on a last connection.
       for expiry in [100, 0] as [UInt32] {
         var next = SessionRig(.v5)
         let properties = MQTTProperties { $0.append(.sessionExpiry, expiry) }

@@ -63,7 +63,7 @@ struct TopicTests {
     #expect(others > 50_000)
   }
 
-  /// Whatever an escape could be mistaken for, and characters that compose.
+  /// Texts that could be mistaken for escapes, and characters that compose.
   private static let pieces = [
     "a", "e", "u", "%", "%", "25", "00", "2", "5", "20", "2E", "2F", "24", "3E", "23", "CC", "81", "E2%80%A8",
     "%CC%81", "%20", "%u", "%00", "$", "é", "\u{301}", "\u{338}", "中",

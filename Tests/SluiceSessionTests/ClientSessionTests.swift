@@ -8,7 +8,7 @@ import Testing
 @Suite struct ClientSessionTests {
   private final class Script {
     var session: ClientSession
-    /// Whether the session is packed and made again whenever it is quiet, and how often it was.
+    /// Whether the session is packed and restored whenever it is idle, and how often it was.
     var packsWhenQuiet = false
     private(set) var packings = 0
     private var copies: [UnsafeMutableRawBufferPointer] = []
@@ -28,7 +28,7 @@ import Testing
         do throws(WireError) {
           let action = try session.receive(FrameHeader(at: all.baseAddress!), body, at: now)
           guard case .deliver(let stream, let header, let batch) = action else { return .success(action) }
-          // The frame's bytes go, the copy stays for the comparison.
+          // The frame's bytes are freed, but the copy stays for the comparison.
           let copy = UnsafeMutableRawBufferPointer.allocate(byteCount: batch.count, alignment: 1)
           copy.copyMemory(from: batch)
           copies.append(copy)
@@ -53,7 +53,7 @@ import Testing
       try receive(frame.encoded(stream: stream))
     }
 
-    /// The code of the error that a frame leads to.
+    /// The code of the error that a frame causes.
     func violation(_ bytes: [UInt8]) -> ErrorCode? {
       do throws(WireError) {
         _ = try receive(bytes)
@@ -304,7 +304,7 @@ import Testing
     _ = try script.receive(deliver(stream: 1, firstOffset: 9, ["j"]))
     // Beyond all offsets.
     #expect(script.violation(deliver(stream: 1, firstOffset: .max, ["z"])) == .malformedFrame)
-    // Deletions that are no longer known: without a step.
+    // Deletions that are no longer known, so there is no step.
     let lag = Lag(missed: 3, nextOffset: 10)
     #expect(try script.receive(lag, 1) == .lagged(stream: 1, lag))
   }
@@ -394,7 +394,7 @@ import Testing
     #expect(script.availableBytes(1) == 50)
     _ = script.publish(1, count: 1, bytes: 30)
     #expect(script.availableBytes(1) == 20)
-    // One batch may exceed the rest.
+    // One batch may exceed the remaining grant.
     _ = script.publish(1, count: 1, bytes: 70)
     #expect(script.available(1) == 0)
     #expect(script.availableBytes(1) == 0)
@@ -482,7 +482,7 @@ import Testing
 
   // MARK: Quiet sessions
 
-  /// Two sessions do the same; one is packed, and made again, at every quiet moment.
+  /// Two sessions do the same. One is packed and restored at every idle moment.
   @Test func aPackedSessionGoesOnAsIfItHadNotBeen() throws {
     let scripts = try [false, true].map { packs in
       let script = try Script.open(.test(maximumStreams: 2, keepalive: 0))

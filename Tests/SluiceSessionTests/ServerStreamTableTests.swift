@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceSession
 
 @Suite struct ServerStreamTableTests {
-  /// A slot that is given up and made again doesn't make tokens of earlier uses current.
+  /// When a slot is removed and created again, tokens of its earlier uses stay outdated.
   @Test func tokensOfStreamsThatWereGivenUpStayOutdated() {
     var table = ServerStreamTable()
     table.makeRoom(for: 1)
@@ -31,7 +31,7 @@ import Testing
     #expect(table.bytes == 4 * ServerStreamTable.bytesPerStream)
     table.end(4, .free)
     #expect(table.bytes == 3 * ServerStreamTable.bytesPerStream)
-    // The client may not have heard that the broker has ended it: that is known without a slot.
+    // The client may not know yet that the broker has ended the stream. The table knows it without a slot.
     table.end(3, .ended)
     #expect(table.bytes == 2 * ServerStreamTable.bytesPerStream)
     #expect(isEnded(3, in: table))
@@ -66,7 +66,7 @@ import Testing
     #expect(isEnded(1, in: table))
   }
 
-  /// The client may still send to a publication that the broker has refused, and whose object is gone before that is noted.
+  /// The client may still send to a publication that the broker has refused and whose object is freed before the table is updated.
   @Test func aStreamThatIsLeavingMayBeEnded() {
     var table = ServerStreamTable()
     table.makeRoom(for: 1)

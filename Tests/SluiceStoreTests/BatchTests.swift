@@ -63,7 +63,7 @@ import Testing
     #expect(long.withUnsafeBytes { other.append($0, count: 1, time: 1) } == (100_004, 1))
   }
 
-  /// So that a time can be searched for among batches.
+  /// This allows a search for a timestamp among batches.
   @Test func timesDontGoBackInABatch() {
     let block = BatchBlock(firstOffset: 7, bytesBefore: 0)
     let item = Self.items(["x"])

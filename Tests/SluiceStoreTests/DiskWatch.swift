@@ -2,14 +2,14 @@ import FaultyDisk
 import Glibc
 import TestSupport
 
-/// The faults of the disk below a path, and what is written there; as long as this object lives.
+/// Injects disk faults below a path, and records writes there, as long as this object exists.
 final class DiskWatch: Sendable {
   struct Calls: OptionSet, Hashable, Sendable {
     let rawValue: Int32
 
-    /// Those after which a sync is due.
+    /// Writes that need a later sync.
     static let laterWrites = Calls(FAULTY_WRITE)
-    /// Those that are on disk when they return.
+    /// Writes that are on disk when they return.
     static let syncedWrites = Calls(FAULTY_SYNCED_WRITE)
     static let writes: Calls = [.laterWrites, .syncedWrites]
     static let syncs = Calls(FAULTY_SYNC)
@@ -26,15 +26,15 @@ final class DiskWatch: Sendable {
     }
   }
 
-  /// What a failing call does.
+  /// The effect of a failing call.
   enum Fault: CaseIterable, Hashable, Sendable {
     case inputOutputError
     case noSpace
-    /// Of the bytes half are written.
+    /// Half of the bytes are written.
     case short
-    /// It is done, and yet said to have failed.
+    /// The call is executed, but reports a failure.
     case doneButSaidToFail
-    /// So it is with the first; from then on all writes are refused.
+    /// The first call is executed but reports a failure; all later writes are rejected.
     case firstDoneButSaidToFail
   }
 
@@ -49,7 +49,7 @@ final class DiskWatch: Sendable {
     faulty_unwatch(watch)
   }
 
-  /// Lets calls fail, of these kinds, from the one after so many others on.
+  /// Makes calls of these kinds fail, after `skipped` others.
   func fail(_ calls: Calls, after skipped: Int64 = 0, count: Int64 = .max, _ fault: Fault = .inputOutputError)
   {
     let mode =
@@ -62,19 +62,19 @@ final class DiskWatch: Sendable {
     faulty_fail(watch, calls.rawValue, skipped, count, fault == .noSpace ? ENOSPC : EIO, mode)
   }
 
-  /// Lets so many of the next calls be refused with an error of the system's.
+  /// Makes the next `count` calls fail with a system error.
   func refuse(_ calls: Calls, count: Int64, error: Int32) {
     faulty_fail(watch, calls.rawValue, 0, count, error, FAULTY_REFUSED)
   }
 
-  /// Lets the disk have no more than so many bytes for the directory.
+  /// Limits the directory's disk space to `bytes`.
   func limit(_ bytes: Int64) { faulty_limit(watch, bytes) }
 
   func heal() { faulty_heal(watch) }
 
   func count(_ calls: Calls) -> Int64 { faulty_calls(watch, calls.rawValue) }
 
-  /// Calls that have failed.
+  /// The number of failed calls.
   var failures: Int64 { faulty_failures(watch) }
 
   func record() { faulty_record(watch) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceStore
 
-/// Bytes that a disk or a file might have, and bytes that none should: no decoder traps, reads outside, or lets through what it mustn't.
+/// Valid and invalid bytes of disks and files: no decoder traps, reads outside its input, or accepts invalid bytes.
 @Suite("Hostile bytes in stores")
 struct HostileBytesTests {
   private static let runs = 1_000

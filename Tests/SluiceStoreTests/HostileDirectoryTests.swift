@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// What may lie in a store's directory instead of a store.
+/// Contents of a directory that are no valid store.
 @Suite("Directories that are no stores, or were tampered with")
 struct HostileDirectoryTests {
   private static let accesses: [LMDBStore.Access] = [.create, .existing, .readOnly]
@@ -29,7 +29,7 @@ struct HostileDirectoryTests {
     return try LMDBStore.open(at: path, options)
   }
 
-  /// Opens a directory in every way, each of which has to fail.
+  /// Opens a directory in every mode, each of which must fail.
   private func refusal(_ path: String, at location: SourceLocation = #_sourceLocation) -> Set<StoreError> {
     Set(
       Self.accesses.compactMap { access in

@@ -4,9 +4,9 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// What is made of a file that isn't as it was left.
+/// Reading a file that was damaged after its last commit.
 extension LMDBStoreTests {
-  /// Changes the file of a store that has a large batch.
+  /// Changes the file of a store with a large batch.
   private static func damaged(_ change: (Int32) -> Void) throws -> (ScratchDirectory, LMDBStore.Options) {
     let scratch = try ScratchDirectory()
     let store = try LMDBStore.open(at: scratch.path, options())

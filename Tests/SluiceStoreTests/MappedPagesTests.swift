@@ -23,7 +23,7 @@ import Testing
     #expect(MappedPages.load(UnsafeRawBufferPointer(rebasing: bytes[..<0])))
     try #require(ftruncate(file, page * 2) == 0)
     #expect(MappedPages.load(UnsafeRawBufferPointer(rebasing: bytes[..<(page * 2)])))
-    // Kernels before 5.14 can't tell.
+    // Kernels before 5.14 don't support this check.
     if madvise(mapped, page, 22) == 0 {
       #expect(!MappedPages.load(UnsafeRawBufferPointer(rebasing: bytes[(page + 10)..<(page * 2 + 1)])))
       #expect(!MappedPages.load(bytes))

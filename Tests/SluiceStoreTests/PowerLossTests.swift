@@ -7,9 +7,9 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// The power fails at some point of a store's life, and takes some of what wasn't synced yet: whole sectors, in any order.
+/// The power fails at some moment, and some unsynced writes are lost: whole sectors, in any order.
 @Suite struct PowerLossTests {
-  /// One call to commit, among what was written.
+  /// One call to commit, with its range of write events.
   private struct Attempt {
     var firstEvent: Int
     var endEvent: Int
@@ -18,18 +18,18 @@ import Testing
     var isDone: Bool
   }
 
-  /// What a store wrote in its life.
+  /// The writes of a store.
   private struct Recording {
     var base: [UInt8]
     var attempts: [Attempt]
     var watch: DiskWatch
     var scratch: ScratchDirectory
 
-    /// What may be found when so many events have begun and the last one may not have ended.
+    /// The states that may be found after `events` events have started, if the last one may not have ended.
     func states(after events: Int) -> [StoreModel] {
       let done = attempts.lastIndex { $0.isDone && $0.endEvent < events }
       var states = [done.map { attempts[$0].after } ?? attempts[0].before]
-      // One that failed may have left what is found; that is told from one that has been made only when the next is.
+      // A failed attempt may be what is found. The next attempt distinguishes it from a completed one.
       for attempt in attempts.dropFirst(done.map { $0 + 1 } ?? 0) where attempt.firstEvent < events {
         states.append(attempt.after)
       }
@@ -58,8 +58,8 @@ import Testing
     }
   }
 
-  /// A commit fails when it is to be made to count, and yet the disk has got it. It must be gone from there before its pages are used again: what
-  /// covers it must be written once more when a sync has failed, since the next sync has nothing to write then.
+  /// A commit fails in its final write, but the disk has it. It must be removed from there before its pages are reused. If a sync has failed, the
+  /// covering page must be written again, since the next sync would have nothing to write.
   @Test func aFailedCommitDoesNotComeBack() throws {
     var random = SeededRandom.printed()
     let recording = try record(seed: random.next()) { watch, _, round in
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// - Parameter fault: may let calls fail during the next commit.
+  /// - Parameter fault: may make calls fail during the next commit.
   private func record(
     seed: UInt64, _ fault: (DiskWatch, inout StoreWorkload, _ round: Int) -> Void
   ) throws -> Recording {
@@ -128,7 +128,7 @@ import Testing
     return bytes
   }
 
-  /// Opens what is left, and goes on with it.
+  /// Opens the remaining file, and continues with it.
   private func check(
     _ file: VolatileFile, _ states: [StoreModel], _ random: inout SeededRandom
   ) throws {
@@ -151,7 +151,7 @@ import Testing
     }
   }
 
-  /// The one of the states that the store has.
+  /// The one of the states that matches the store.
   private func matching(_ states: [StoreModel], _ store: LMDBStore) throws -> StoreModel {
     var differences: [String] = []
     for model in states {

@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// An empty directory in memory, if there is a file system for that; goes away with this object, and all that is in it.
+/// An empty directory, in memory if there is such a file system. It is removed with this object, together with its contents.
 final class ScratchDirectory: Sendable {
   let path: String
 
@@ -16,7 +16,7 @@ final class ScratchDirectory: Sendable {
     Self.remove(path)
   }
 
-  /// Names of what is in it, in order.
+  /// The names of its entries, in order.
   var names: [String] { Self.names(path) }
 
   private static func names(_ path: String) -> [String] {

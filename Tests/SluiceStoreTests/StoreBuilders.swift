@@ -1,14 +1,14 @@
 import SluiceStore
 import SluiceWire
 
-/// A record as it is stored: its length and its payload.
+/// A stored record: its length and its payload.
 func item(_ payload: [UInt8]) -> [UInt8] {
   withUnsafeBytes(of: UInt32(payload.count).littleEndian) { Array($0) } + payload
 }
 
 /// A sealed batch.
 ///
-/// - Parameter records: payloads with times that don't fall.
+/// - Parameter records: payloads with non-decreasing timestamps.
 func sealed(
   _ records: [(payload: [UInt8], time: Int64)], for topic: TopicID, at offset: UInt64, bytesBefore: UInt64
 ) -> BatchBlock {
@@ -21,7 +21,7 @@ func sealed(
 }
 
 extension TopicStore {
-  /// Commits a topic's row and so many batches of one record each, as far as `payload` gives them.
+  /// Commits a topic's row and one batch for each payload.
   func add(_ topic: TopicID, row: StoredTopic? = nil, payloads: [[UInt8]] = [], time: Int64 = 1) throws {
     var change = TopicChange(topic)
     change.row = row
@@ -37,7 +37,7 @@ extension TopicStore {
     try commit([change])
   }
 
-  /// The stored batches from an offset on, by the offsets under which they are stored.
+  /// The stored batches from an offset on, with their stored offsets.
   func stored(_ topic: TopicID, from offset: UInt64 = 0) throws -> [StoredBatch] {
     var found: [StoredBatch] = []
     try batches(of: topic, from: offset) { offset, bytes in

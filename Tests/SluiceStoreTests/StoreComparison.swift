@@ -2,7 +2,7 @@ import SluiceStore
 import TestSupport
 
 extension TopicStore {
-  /// Throws when the store has something else than the model.
+  /// Throws if the store's contents differ from the model.
   func check(against model: StoreModel, isJustOpened: Bool = false) throws {
     let contents = try contents()
     try same(contents.topics.map(\.id), model.contents.topics.map(\.id), "the topics")

@@ -4,7 +4,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What every store has to do.
+/// The requirements of every store.
 @Suite struct StoreConformanceTests {
   @Test(arguments: StoreEngine.allCases)
   func randomCommitsAreKept(_ engine: StoreEngine) throws {
@@ -44,7 +44,7 @@ import Testing
     try tested.store.check(against: workload.model)
   }
 
-  /// Commits something that can't be, behind what can.
+  /// Commits an invalid change after valid ones.
   private func refuse(
     _ changes: [TopicChange], _ store: any TopicStore, _ workload: inout StoreWorkload
   ) throws {
@@ -56,7 +56,7 @@ import Testing
       wrong.batches = [sealed([([1], .max)], for: id, at: topic.extent.head + 1, bytesBefore: 0)]
     }
     if let refusal = Self.refusal(of: changes + [wrong], by: store) {
-      // What is wrong is what it was given, and not the disk.
+      // The error concerns the changes, not the disk.
       try same(refusal.kind, .invalid, "why a commit that can't be was refused")
       return try store.check(against: workload.model)
     }
@@ -98,7 +98,7 @@ import Testing
   @Test(arguments: StoreEngine.allCases, [0, 256])
   func aStateWithoutAKeyThatFitsIsRefusedForWhatItIs(_ engine: StoreEngine, _ length: Int) throws {
     let tested = try engine.make()
-    // Its directory stays as long.
+    // Keep its directory as long.
     defer { withExtendedLifetime(tested) {} }
     let store = tested.store
     let id = TopicID(rawValue: 1)
@@ -117,7 +117,7 @@ import Testing
   @Test(arguments: StoreEngine.allCases)
   func aTopicMayBeginAnywhere(_ engine: StoreEngine) throws {
     let tested = try engine.make()
-    // Its directory stays as long.
+    // Keep its directory as long.
     defer { withExtendedLifetime(tested) {} }
     let store = tested.store
     let id = TopicID(rawValue: 7)
@@ -135,7 +135,7 @@ import Testing
   @Test(arguments: StoreEngine.allCases)
   func topicsDoNotSeeEachOthers(_ engine: StoreEngine) throws {
     let tested = try engine.make()
-    // Its directory stays as long.
+    // Keep its directory as long.
     defer { withExtendedLifetime(tested) {} }
     let store = tested.store
     let ids = [TopicID(rawValue: 1), TopicID(rawValue: 2), TopicID(rawValue: 256)]
@@ -192,11 +192,11 @@ import Testing
     #expect(isWhole)
   }
 
-  /// What is read may be dropped by another thread meanwhile: it is handed out whole or not at all.
+  /// Another thread may drop batches that are being read: each is returned completely or not at all.
   @Test(arguments: StoreEngine.allCases)
   func readersAndTheCommitterDoNotDisturbEachOther(_ engine: StoreEngine) throws {
     let tested = try engine.make()
-    // Its directory stays as long.
+    // Keep its directory as long.
     defer { withExtendedLifetime(tested) {} }
     let store = tested.store
     let id = TopicID(rawValue: 1)

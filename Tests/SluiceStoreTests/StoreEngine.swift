@@ -9,11 +9,11 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// A kind of store that the tests of all stores are run with.
+/// A kind of store on which the tests of all stores run.
 enum StoreEngine: String, CaseIterable, CustomTestStringConvertible {
   case memory
   case lmdb
-  /// A shard on a real `nats-server`; left out where that isn't installed.
+  /// A shard on a real `nats-server`; omitted if that isn't installed.
   case jetStream
 
   static var allCases: [StoreEngine] {
@@ -22,7 +22,7 @@ enum StoreEngine: String, CaseIterable, CustomTestStringConvertible {
 
   var testDescription: String { rawValue }
 
-  /// How many random lives of a store are played: commits to a server take longer. SLUICE_ENGINE_ROUNDS is another number for the server.
+  /// How many random histories of a store are played: commits to a server take longer. SLUICE_ENGINE_ROUNDS sets another number for the server.
   var rounds: Int {
     guard self == .jetStream else { return 150 }
     return getenv("SLUICE_ENGINE_ROUNDS").flatMap { Int(String(cString: $0)) } ?? 25
@@ -37,7 +37,7 @@ enum StoreEngine: String, CaseIterable, CustomTestStringConvertible {
   }
 }
 
-/// A store that can be opened again.
+/// A store that can be reopened.
 struct TestedStore {
   private(set) var store: any TopicStore
   private var scratch: ScratchDirectory?
@@ -63,7 +63,7 @@ struct TestedStore {
     return try LMDBStore.open(at: scratch.path, options)
   }
 
-  /// - Parameter isClean: Otherwise it is left as by a process that ended at once.
+  /// - Parameter isClean: whether it is closed in order, instead of being left as by a killed process.
   mutating func reopen(cleanly isClean: Bool) throws {
     if isClean { try store.close() }
     if let engine { store = try engine.open(store as? ShardAsTopicStore) }
@@ -97,14 +97,14 @@ final class EngineUnderTest: Sendable {
     var options = JetStreamEngineOptions()
     options.replicas = 1
     options.storage = .memory
-    // Checkpoints, and changes in several messages, come up often.
+    // Small limits, so that checkpoints and changes in several messages are frequent.
     options.checkpointBytes = 50_000
     options.checkpointInterval = .zero
     options.messageBytes = 100_000
     engine = JetStreamEngine(client.client, options: options)
   }
 
-  /// Opens a shard of its own; or again the one that was open.
+  /// Opens a new shard, or reopens the former one.
   func open(_ former: ShardAsTopicStore?) throws -> ShardAsTopicStore {
     let number =
       former?.number
@@ -136,7 +136,7 @@ final class ShardAsTopicStore: TopicStore {
 
   private var store: EngineStore { shard.opened.store as! EngineStore }
 
-  /// Whether it is as it was closed. Opening marks a shard as open, where a store on a disk is marked by the first commit.
+  /// Whether it is as it was closed. Opening marks a shard as open, whereas the first commit marks a store on disk.
   fileprivate var isUntouched: Bool { wasClosed && !hasCommits.withLock { $0 } }
 
   func contents() throws(StoreError) -> StoreContents {

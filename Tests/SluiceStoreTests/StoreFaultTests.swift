@@ -5,13 +5,13 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// What a disk's faults do to a store in a file: a commit fails as a whole, and nothing else does.
+/// Effects of disk faults on a store in a file: a commit fails as a whole, and has no other effect.
 @Suite struct StoreFaultTests {
-  /// What goes wrong from some call on.
+  /// Faults from some call on.
   struct Scenario: CustomTestStringConvertible, Sendable {
     var calls: DiskWatch.Calls
     var fault: DiskWatch.Fault
-    /// Calls that fail in a row.
+    /// The number of consecutive calls that fail.
     var count: Int64
 
     var testDescription: String { "\(calls.rawValue) \(fault) \(count)" }
@@ -45,13 +45,13 @@ import Testing
   @Test(arguments: scenarios)
   func commitsSucceedOrChangeNothing(_ scenario: Scenario) throws {
     var call: Int64 = 0
-    // Where many fail in a row, most of them are the same whichever is the first.
+    // If many fail in a row, most runs are the same whichever call is the first.
     let step = scenario.count == 1 ? 1 : scenario.count == 2 ? 3 : 7
     while try play(scenario, from: call) { call += Int64(step) }
     #expect(call > 0)
   }
 
-  /// Returns whether so many calls were made.
+  /// Returns whether that many calls were made.
   private func play(_ scenario: Scenario, from call: Int64) throws -> Bool {
     let scratch = try ScratchDirectory()
     let watch = try DiskWatch(scratch.path)
@@ -61,7 +61,7 @@ import Testing
       var store: LMDBStore? = try open(scratch, watch)
       for round in 0..<11 {
         try step(#require(store), &workload)
-        // By then it has to be over.
+        // By then the faults must have ended.
         if round == 7 { watch.heal() }
         if round == 4 || round == 9 {
           try reopen(&store, scratch, watch, &workload, isClean: round == 4)
@@ -85,7 +85,7 @@ import Testing
       try #require(error.message.contains("couldn't"))
     }
     _ = try? store.reclaim()
-    // Readers go on, whatever became of the commit.
+    // Readers continue, whatever the result of the commit.
     let id = TopicID(rawValue: .random(in: 0..<workload.model.nextTopic.rawValue, using: &workload.random))
     try readable(store) {
       try same(store.contents().topics, workload.model.contents.topics, "the topics")
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  /// A broken environment is opened anew, which may fail while opening does; then it is done at the next time.
+  /// A broken environment is reopened. That may fail while opening files fails; then the next call tries again.
   private func readable(_ store: LMDBStore, _ body: () throws -> Void) throws {
     do {
       try body()
@@ -131,7 +131,7 @@ import Testing
     try store?.check(against: workload.model, isJustOpened: true)
   }
 
-  /// After an error in writing the page that makes a commit count, LMDB wants to be opened anew.
+  /// After an error in writing the page that completes a commit, LMDB requires reopening.
   @Test(arguments: DiskWatch.Fault.allCases)
   func readersGoOnThroughAFaultThatBreaksTheEnvironment(_ fault: DiskWatch.Fault) throws {
     let scratch = try ScratchDirectory()
@@ -145,7 +145,7 @@ import Testing
         do {
           try Self.readAll(id, store)
         } catch let error as StoreError where error.kind == .failed && fault == .firstDoneButSaidToFail {
-          // What the failed commit has left must be overwritten first.
+          // Remains of the failed commit must be overwritten first.
         }
       }
     }
@@ -170,7 +170,7 @@ import Testing
     #expect(try store.extent(of: id)?.head == 25)
   }
 
-  /// To take something away from a copy-on-write tree takes space first.
+  /// Removing data from a copy-on-write tree first needs space.
   @Test func aStoreOnAFullDiskCanBeEmptied() throws {
     let scratch = try ScratchDirectory()
     let watch = try DiskWatch(scratch.path)
@@ -193,7 +193,7 @@ import Testing
       #expect(records > 20)
       var change = TopicChange(id)
       if number.isMultiple(of: 2) { change.isDeletion = true } else { change.truncateBefore = .max }
-      // Of the shorter ones there may be more than go at a time.
+      // There may be more short ones than one call removes.
       for _ in 0..<20 { try store.commit([change]) }
       while try store.reclaim() {}
     }

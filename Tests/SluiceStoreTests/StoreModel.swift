@@ -1,6 +1,6 @@
 import SluiceStore
 
-/// What a store should have, as plainly as can be said.
+/// The expected contents of a store, in the simplest form.
 struct StoreModel {
   struct Record {
     var payload: [UInt8]
@@ -10,7 +10,7 @@ struct StoreModel {
   struct Batch {
     var offset: UInt64
     var records: [Record]
-    /// As it is stored.
+    /// The stored bytes.
     var bytes: [UInt8]
 
     var end: UInt64 { offset + UInt64(records.count) }
@@ -19,11 +19,11 @@ struct StoreModel {
 
   struct Topic {
     var row: StoredTopic
-    /// Where the topic begins, and the bytes before that.
+    /// The topic's first offset, and the bytes before it.
     var first: (offset: UInt64, bytes: UInt64) = (0, 0)
-    /// All of them, since the beginning.
+    /// All batches since the beginning.
     var batches: [Batch] = []
-    /// How many of them are gone.
+    /// The number of dropped batches.
     var dropped = 0
     var states: [StoredState.Kind: [[UInt8]: [UInt8]]] = [:]
 

@@ -2,16 +2,16 @@ import SluiceStore
 import SluiceWire
 import TestSupport
 
-/// Gives any bytes to all that reads what a disk or a file has.
+/// Passes any bytes to the decoders of disk and file contents.
 enum StoreProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A topic's row.
     case topicRows
-    /// A stream, as it comes.
+    /// A stream, unchanged.
     case exports
-    /// Sections, with checksums that are right: a kind, a `u16` length and a body each.
+    /// Sections with correct checksums: a kind, a `u16` length and a body each.
     case exportSections
-    /// A batch of topic 1 at offset 0, whose checksum is made right.
+    /// A batch of topic 1 at offset 0, with a corrected checksum.
     case storedBatches
   }
 
@@ -26,7 +26,7 @@ enum StoreProbe: Probe {
 
   // MARK: Rows
 
-  /// What can be read must be the same when it is read again.
+  /// A decoded value must be the same after encoding and decoding it again.
   static func row(_ bytes: [UInt8]) throws {
     guard let row = try? withExactMemory(bytes, { try StoredTopic(decoding: $0) }) else { return }
     let encoded = row.encoded()
@@ -37,7 +37,7 @@ enum StoreProbe: Probe {
 
   // MARK: Streams
 
-  /// What a store takes must be in order there, and go out as it came in.
+  /// A store must be valid after accepting a stream, and export the same stream.
   static func export(_ bytes: [UInt8], piece: Int) throws {
     var rest = bytes[...]
     let store = MemoryStore()
@@ -63,7 +63,7 @@ enum StoreProbe: Probe {
     _ = try StoreVerification.run(store) { findings.append($0) }
     if let damage = findings.first(where: { finding in
       switch finding.problem {
-      // They are what they are in the stream, too.
+      // The stream contains the same values.
       case .bytesBefore: false
       default: finding.isDamage
       }
@@ -115,7 +115,7 @@ enum StoreProbe: Probe {
 
   // MARK: Batches
 
-  /// What verifying finds sound must be walked without harm.
+  /// A batch that verification accepts must be safe to iterate.
   static func batch(_ bytes: [UInt8]) throws {
     guard bytes.count >= 8 else { return }
     let topic = TopicID(rawValue: 1)

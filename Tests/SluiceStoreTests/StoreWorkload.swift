@@ -2,11 +2,11 @@ import SluiceStore
 import SluiceWire
 import TestSupport
 
-/// Random commits, and what the store has after each of them.
+/// Random commits, and the expected contents of the store after each.
 struct StoreWorkload {
   var random: SeededRandom
   private(set) var model = StoreModel()
-  /// The time that records get; it doesn't fall.
+  /// The timestamp of the next records; it never decreases.
   private var time: Int64 = 1000
 
   init(seed: UInt64) {
@@ -15,7 +15,7 @@ struct StoreWorkload {
 
   mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
-  /// Changes of a few topics, and what comes of them. Take it over with ``adopt(_:)`` once it is committed.
+  /// Random changes of a few topics, and the expected contents afterwards. Call ``adopt(_:)`` once they are committed.
   mutating func commit() -> (changes: [TopicChange], after: StoreModel) {
     var after = model
     after.wasClosed = false
@@ -36,7 +36,7 @@ struct StoreWorkload {
 
   mutating func adopt(_ after: StoreModel) { model = after }
 
-  /// It was closed and opened again.
+  /// The store was closed and reopened.
   mutating func reopened(cleanly isClean: Bool) {
     if isClean { model.wasClosed = true }
   }
@@ -87,7 +87,7 @@ struct StoreWorkload {
     case 2:
       row.lineage.append(.init(epoch: row.epoch, end: random.next() % 1000))
       row.epoch = random.next()
-      // A row that fits no page.
+      // A row that exceeds a page.
       if chance(20) { row.lineage += (0..<400).map { .init(epoch: $0, end: $0) } }
     default: row.settings.replayBytes = random.next()
     }

@@ -1,24 +1,24 @@
 import FaultyDisk
 import TestSupport
 
-/// What a disk may have of a file when the power fails: of each sector what was last synced, or anything that was written since.
+/// The possible contents of a file after a power loss: for each sector, the last synced version or any later one.
 struct VolatileFile {
   private struct Sector {
-    /// What the disk may have, oldest first. The last is what a program reads.
+    /// The versions that the disk may have, oldest first. Programs read the last one.
     var versions: [ArraySlice<UInt8>]
-    /// Whether a sync has failed since the last was written: then none that follows writes it, whatever it says.
+    /// Whether a sync has failed since the last write: later syncs don't write it, even if they succeed.
     var isGivenUp = false
   }
 
   private let sectorSize: Int
   private var sectors: [Sector]
-  /// Bytes that the file has for sure.
+  /// The number of bytes that the file certainly has.
   private var syncedCount: Int
   private var count: Int
-  /// Sectors of which the disk may have more than one version.
+  /// Sectors with several possible versions on disk.
   private var uncertain: Set<Int> = []
 
-  /// - Parameter bytes: what is on disk.
+  /// - Parameter bytes: the contents on disk.
   init(_ bytes: [UInt8], sectorSize: Int) {
     self.sectorSize = sectorSize
     syncedCount = bytes.count
@@ -29,7 +29,7 @@ struct VolatileFile {
     }
   }
 
-  /// A write that has begun: the disk may have some of it.
+  /// A write starts: the disk may have some of it.
   mutating func begin(_ event: faulty_event) {
     guard event.call == FAULTY_WRITE || event.call == FAULTY_SYNCED_WRITE, event.count > 0 else { return }
     let start = Int(event.offset)
@@ -50,7 +50,7 @@ struct VolatileFile {
     }
   }
 
-  /// It has returned.
+  /// The call has returned.
   mutating func end(_ event: faulty_event) {
     switch event.call {
     case FAULTY_SYNCED_WRITE:
@@ -72,9 +72,9 @@ struct VolatileFile {
     }
   }
 
-  /// The file after the power has failed.
+  /// The file after a power loss.
   ///
-  /// - Parameter lost: of a hundred sectors that aren't certain, so many have an older version.
+  /// - Parameter lost: the percentage of uncertain sectors that have an older version.
   func image(lost: Int, _ random: inout SeededRandom) -> [UInt8] {
     let end = Bool.random(using: &random) ? count : Int.random(in: syncedCount...count, using: &random)
     var bytes: [UInt8] = []

@@ -5,7 +5,7 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// Peers that keep TLS busy without any content.
+/// Peers that cause work in TLS without any content.
 @Suite struct EmptyTalkTests {
   @Test func whoSaysNothingButNewKeysIsPutOut() throws {
     let scene = try Scene()
@@ -13,7 +13,7 @@ import Testing
     // OpenSSL itself would continue to read while bytes arrive.
     talker.updateKeys(10_000)
     #expect(scene.world.run { scene.accepted[0].failure != nil })
-    #expect(scene.accepted[0].failure?.description.contains("nothing in it") == true)
+    #expect(scene.accepted[0].failure?.description.contains("without content") == true)
     #expect(scene.accepted[0].failures == 1)
     #expect(scene.accepted[0].received == [])
     #expect(scene.world.run { talker.hasEnded })
@@ -36,7 +36,7 @@ import Testing
     conditions.bufferSize = 4 << 20
     let scene = try Scene(conditions: conditions)
     let talker = try EngineTalker(scene)
-    // Each byte with an effort of its own: all of them fit into what is read at once, but not what was made of them.
+    // Each byte follows 500 key updates. One read of the transport could return all of them, but processing them exceeds its share.
     let quiet = scene.accepted[0].readableCalls
     for place in 0..<40 {
       talker.updateKeys(500)
@@ -48,7 +48,7 @@ import Testing
   }
 }
 
-/// A client that has OpenSSL do what a well-behaved one wouldn't.
+/// A client that makes OpenSSL do things that a well-behaved client wouldn't.
 private final class EngineTalker: ByteStreamHandler {
   private let scene: Scene
   private var stream: (any ByteStream)?

@@ -5,7 +5,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// Which clients can connect to which servers, and the errors of the others.
+/// Combinations of clients and servers that can connect, and the errors of all others.
 @Suite struct HandshakeTests {
   @Test func bothSidesKnowWhatProtectsThem() throws {
     let scene = try Scene()
@@ -86,7 +86,7 @@ import Testing
     }
     let pair = try scene.pair(client)
     #expect(pair.client.stream.security?.version == "TLSv1.3")
-    // Neither side has proved anything.
+    // Neither side has authenticated.
     #expect(pair.client.stream.security?.peerName == nil)
   }
 
@@ -119,10 +119,10 @@ import Testing
 
   @Test func whoMustShowACertificateIsToldSo() throws {
     let scene = try Scene { $0.clientCertificates = .required }
-    // With TLS 1.3 a client is through before the server has seen what it shows.
+    // With TLS 1.3 a client completes its handshake before the server has checked the client's certificate.
     let failure = try self.failure(of: try scene.client(), in: scene)
     #expect(failure.isCertificateRefusal)
-    #expect(failure.description.contains("wants a certificate of the client's"))
+    #expect(failure.description.contains("requires a client certificate"))
     #expect(scene.refusals.map(\.isCertificateRefusal) == [true])
     #expect(scene.accepted.first?.received == [])
   }
@@ -180,7 +180,7 @@ import Testing
     #expect(world.run { opened })
   }
 
-  /// Connections that have to fail, sooner or later.
+  /// Connects, and returns the error with which the connection must fail at some point.
   private func failure(of client: TLSClient, in scene: Scene) throws -> IOError {
     switch try scene.connect(client) {
     case .failure(let error): return error

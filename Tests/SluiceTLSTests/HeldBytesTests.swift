@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceTLS
 
-/// Whether a stream reports its waiting bytes, which its owner counts against the limits of memory.
+/// Whether a stream reports its waiting bytes, which its owner counts towards the memory limits.
 @Suite struct HeldBytesTests {
   private func scene(buffer: Int) throws -> Scene {
     var conditions = SimulatedConditions.calm
@@ -32,7 +32,7 @@ import Testing
     pair.client.pause(true)
     pair.server.send(pattern(50_000))
     scene.world.run(for: .seconds(1))
-    // All of it was taken: nothing is left that the owner waits for.
+    // All of it was accepted, so the owner waits for nothing.
     #expect(pair.server.shortWrites == 0 && pair.server.unsent == 0)
     let held = pair.server.stream.heldBytes
     #expect(held > 40_000)

@@ -5,7 +5,7 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// Peers that don't speak TLS, or speak it wrongly.
+/// Peers that don't speak TLS, or violate it.
 @Suite struct HostileBytesTests {
   /// Connects to the scene without TLS, and sends `bytes`.
   private func plain(_ scene: Scene, _ bytes: [UInt8]) throws -> Talker {
@@ -73,7 +73,7 @@ import Testing
   }
 
   private final class Unchecked: @unchecked Sendable {
-    // A simulated world is one thread's.
+    // A simulated world is used by one thread.
     let body: (any ByteStream) -> Void
 
     init(_ body: @escaping (any ByteStream) -> Void) {
@@ -112,7 +112,7 @@ import Testing
     let pair = try scene.pair()
     pair.client.send(pattern(3_000))
     #expect(scene.world.run { pair.server.received.count == 3_000 })
-    // A record that neither side has made, sent behind the client's back.
+    // A record that neither side has made, sent without the client's knowledge.
     let length = random.next(in: 1...500)
     var forged: [UInt8] = [23, 3, 3, UInt8(length >> 8), UInt8(length & 255)]
     forged += (0..<length).map { _ in UInt8(random.next(below: 256)) }

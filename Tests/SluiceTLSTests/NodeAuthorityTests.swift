@@ -5,7 +5,7 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// Which peers of a server are nodes of its cluster, by the authority that has signed their certificates.
+/// Peers of a server that are nodes of its cluster, according to the authority that has signed their certificates.
 @Suite struct NodeAuthorityTests {
   private let nodes: TestCertificates
   private let clients: TestCertificates
@@ -76,7 +76,7 @@ import Testing
     let strangers = try TestCertificates(nodes: ["n2"])
     let pair = try client(
       scene, certificate: strangers.path(of: "n2.pem"), key: strangers.path(of: "n2.key"))
-    // With TLS 1.3 a client is through before the server has seen what it shows.
+    // With TLS 1.3 a client completes its handshake before the server has checked the client's certificate.
     _ = try scene.connect(pair)
     #expect(scene.world.run { scene.refusals.count == 1 })
     #expect(scene.refusals.first?.isCertificateRefusal == true)

@@ -158,7 +158,7 @@ struct PrimitivesTests {
 
     """
 
-  /// Made for this test.
+  /// A key that was made for this test.
   private static let encrypted = """
     -----BEGIN ENCRYPTED PRIVATE KEY-----
     MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAj+Ry+22hCziwICCAAw

@@ -5,13 +5,13 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// Coming back without a full handshake, and when that isn't allowed.
+/// Reconnecting without a full handshake, and cases in which that isn't allowed.
 @Suite struct ResumptionTests {
   private func isResumed(_ talker: Talker) throws -> Bool {
     try #require(talker.stream as? TLSStream).isResumed
   }
 
-  /// Connects, has something said so that the session arrives, and closes.
+  /// Connects, exchanges some bytes so that the session arrives, and closes.
   private func visit(_ scene: Scene, _ client: TLSClient) throws -> (client: Talker, server: Talker) {
     let pair = try scene.pair(client)
     pair.server.send([1])
@@ -67,7 +67,7 @@ import Testing
     scene.world.wallClock = end - 3_600_000
     #expect(try isResumed(visit(scene, client).client))
     scene.world.wallClock = end
-    // OpenSSL goes by the real clock, which hasn't moved.
+    // OpenSSL uses the real clock, which hasn't moved.
     #expect(try !isResumed(visit(scene, client).client))
   }
 

@@ -5,14 +5,14 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// How TLS connections end, by themselves and by force.
+/// How TLS connections end, in order or by force.
 @Suite struct StreamEndTests {
   @Test func theEndOfTheTransportAloneIsAFailure() throws {
     let scene = try Scene()
     let pair = try scene.pair()
     pair.server.send(pattern(1_000))
     #expect(scene.world.run { pair.client.received.count == 1_000 })
-    // An attacker on the way can end the connection, but can't say TLS's goodbye.
+    // An attacker on the network can end the connection, but can't send TLS's close notification.
     scene.world.loops[0].perform { scene.world.network.connections[0].server.close() }
     #expect(scene.world.run { pair.client.failure != nil })
     #expect(!pair.client.ended)
@@ -146,7 +146,7 @@ import Testing
     scene.accepted[0].close()
     scene.forget()
     scene.world.run(for: .seconds(10))
-    // The world keeps its own streams, which have let go of ours.
+    // The world keeps its own streams, which have released the test's.
     #expect(handler == nil)
     #expect(stream == nil)
     #expect(other == nil)

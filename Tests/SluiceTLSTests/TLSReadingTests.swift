@@ -43,7 +43,7 @@ struct TLSReadingTests {
     link.wire.incoming += rest
     #expect(!link.hasMore)
     link.reading.transportHasMore()
-    // OpenSSL has the beginning.
+    // OpenSSL has read the beginning.
     #expect(link.hasMore)
     #expect(link.read(1_000) == .bytes(500))
     #expect(link.received == pattern(500))
@@ -113,7 +113,7 @@ struct TLSReadingTests {
   @Test("one read takes a bounded share of the transport, and comes back for the rest")
   func share() throws {
     let link = try link()
-    // 22 bytes around each: more than twice the share that a read of all bytes may take.
+    // Each has 22 bytes of overhead: more than twice the share that a read of all bytes may have.
     for place in 0..<6_000 { link.send(pattern(1, from: place)) }
     let before = link.wire.incoming.count
     guard case .bytes(let count) = link.read(10_000) else {
@@ -154,7 +154,7 @@ struct TLSReadingTests {
       ciphertext = ciphertext.dropFirst(piece.count)
       link.wire.incoming += piece
       if ciphertext.isEmpty { link.wire.hasEnded = true }
-      // As the transport does, as long as it has something, or an end.
+      // Like the transport, while it has bytes or an end to deliver.
       repeat {
         link.reading.transportHasMore()
         repeat {
@@ -194,7 +194,7 @@ struct TLSReadingTests {
         isOpen.1 = isOpen.1 || Self.shakes(server)
       }
       try #require(isOpen == (true, true))
-      // Tickets come behind the handshake.
+      // Tickets arrive after the handshake.
       #expect(read(10) == .wouldBlock)
       reading = TLSReading()
     }
@@ -207,7 +207,7 @@ struct TLSReadingTests {
 
     var hasMore: Bool { reading.hasMore(client) }
 
-    /// From the side that isn't read here, a record each.
+    /// Sends from the side that isn't read here, in one record each.
     func send(_ bytes: [UInt8]) { Self.write(bytes, to: server) }
 
     func write(_ bytes: [UInt8]) { Self.write(bytes, to: client) }
@@ -242,7 +242,7 @@ struct TLSReadingTests {
     func close() {}
     func abort() {}
 
-    /// Takes out what is behind the first so many bytes.
+    /// Removes and returns the bytes after the first `count`.
     func holdBack(behind count: Int) -> [UInt8] {
       defer { incoming.removeLast(incoming.count - count) }
       return Array(incoming.dropFirst(count))

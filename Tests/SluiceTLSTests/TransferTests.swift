@@ -5,7 +5,7 @@ import SluiceSimulation
 import TestSupport
 import Testing
 
-/// Whether every byte arrives, once and in order, whatever the way is like.
+/// Whether every byte arrives, once and in order, on any kind of network.
 @Suite struct TransferTests {
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func bothDirectionsByAnyPieces(seed: UInt64) throws {
@@ -17,7 +17,7 @@ import Testing
     conditions.retransmission = .milliseconds(1) ... .milliseconds(20)
     let scene = try Scene(seed: seed, conditions: conditions)
     if random.oneIn(2) {
-      // Long enough between cuts for what is sent again to arrive.
+      // Long enough between cuts for repeated bytes to arrive.
       scene.world.faults.cutEvery = .milliseconds(400)
       scene.world.faults.cutLength = .milliseconds(1) ... .milliseconds(100)
       scene.world.faults.stallEvery = .milliseconds(50)

@@ -5,9 +5,9 @@ import SluiceTLS
 import SluiceWebSocket
 import TestSupport
 
-/// A server for the Autobahn test suite's client, which sends every message back: the codec and the session over a socket, one connection at a time.
+/// An echo server for the Autobahn test suite's client: the codec and the session over a socket, one connection at a time.
 ///
-/// Bytes are given to the session one by one, so that a message is sent back before what follows it is answered.
+/// Bytes are passed to the session one by one, so that a message is sent back before later bytes are answered.
 final class AutobahnServer: Sendable {
   let port: UInt16
   private let descriptor: Int32
@@ -36,7 +36,7 @@ final class AutobahnServer: Sendable {
     }.start()
   }
 
-  /// Accepts no more.
+  /// Stops accepting connections.
   func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
   deinit { close(descriptor) }
@@ -58,7 +58,7 @@ final class AutobahnServer: Sendable {
     }
   }
 
-  /// Returns whether the connection goes on.
+  /// Returns whether the connection continues.
   private static func play(
     _ bytes: [UInt8], _ session: inout WebSocketSession, over connection: Int32
   ) -> Bool {
@@ -70,7 +70,7 @@ final class AutobahnServer: Sendable {
         session.receive(chunk, now: 0, output: &output) { action in
           switch action {
           case .part(let isText, let part, let isFirst, let isLast, _):
-            // Frame by frame is a message's way back, too.
+            // Messages are also sent back frame by frame.
             WebSocketEncoder.append(
               isFirst ? (isText ? .text : .binary) : .continuation, part, isFinal: isLast, to: &echo)
           case .end: isOver = true

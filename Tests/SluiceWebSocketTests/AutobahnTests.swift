@@ -3,16 +3,16 @@ import Glibc
 import TestSupport
 import Testing
 
-/// The Autobahn test suite itself, as its own client plays it; ``ConformanceTests`` have the same cases without it.
+/// The Autobahn test suite itself, played by its own client; ``ConformanceTests`` contain the same cases without it.
 ///
-/// Left out are the groups 9, which measures, and 12 and 13, which are about compression.
+/// Groups 9, which measures performance, and 12 and 13, about compression, are omitted.
 @Suite(.enabled(if: AutobahnSuite.program != nil, "scripts/autobahn.sh hasn't installed the suite"))
 struct AutobahnTests {
   private struct Outcome: Decodable {
     var behavior: String
     var behaviorClose: String
 
-    /// In some cases the standard leaves open what a server does.
+    /// In some cases the standard doesn't prescribe the server's behaviour.
     var isPass: Bool {
       ["OK", "NON-STRICT", "INFORMATIONAL"].contains(behavior)
         && ["OK", "INFORMATIONAL"].contains(behaviorClose)
@@ -24,7 +24,7 @@ struct AutobahnTests {
     defer { server.stop() }
     var outcomes = try play("\"*\"", at: server)
     #expect(outcomes.count > 240)
-    // The suite gives up a server that is late by a second, as on a machine that is busy: those cases are played again.
+    // The suite fails a server that is a second late, as on a busy machine: those cases are repeated.
     for _ in 0..<3 {
       let failed = outcomes.filter { !$0.value.isPass }.keys.sorted()
       guard !failed.isEmpty else { break }
@@ -54,7 +54,7 @@ struct AutobahnTests {
 
 /// The installed suite.
 enum AutobahnSuite {
-  /// Its client; nil where `scripts/autobahn.sh` hasn't put it there.
+  /// Its client; nil if `scripts/autobahn.sh` hasn't installed it.
   static var program: String? {
     let path = URL(filePath: #filePath).appending(path: "../../../.build/autobahn/wstest").standardized.path
     return access(path, X_OK) == 0 ? path : nil

@@ -3,10 +3,10 @@ import SluiceWebSocket
 import TestSupport
 import Testing
 
-/// The page that lists how a WebSocket ends, compared with what the broker sends.
+/// The page that lists the close codes of WebSockets, compared with those that the broker sends.
 @Suite("The page of close codes")
 struct CloseCodePageTests {
-  /// What a client does wrong: each as chunks of bytes.
+  /// Violations by a client, each as bytes.
   private static let violations: [[UInt8]] = [
     frame(2, [1], rsv: 1), frame(3, [1]), frame(2, [1], mask: nil), frame(9, [1], fin: false),
     [UInt8](hex: "89 fe 007e"), [UInt8](hex: "82 ff 8000000000000000 01020304"),
@@ -15,18 +15,18 @@ struct CloseCodePageTests {
     frame(2, [1], fin: false) + [UInt8](hex: "80 ff 7fffffffffffffff 01020304"),
   ]
 
-  /// What it does wrong where compression was agreed on.
+  /// Violations if compression was negotiated.
   private static let compressionViolations: [[UInt8]] = [
     frame(2, [1], rsv: 2), frame(9, [1], rsv: 4), frame(2, [0x07], rsv: 4), frame(2, [0xF2], rsv: 4),
   ]
 
-  /// As the page writes it: numbers as N, kinds of frames as TYPE.
+  /// In the page's notation: numbers as N, kinds of frames as TYPE.
   private static func written(_ reason: String) -> String {
     reason.replacing(/[0-9]+/, with: "N").replacing("UTF-N", with: "UTF-8")
       .replacing(/^a (ping|pong|close|text|binary) frame/, with: "a TYPE frame")
   }
 
-  /// With the rules of the broker's door.
+  /// The ending, by the rules of the broker's gateway.
   private static func ending(_ bytes: [UInt8], compression: Bool = false) -> WebSocketEnding? {
     let limits = WebSocketDecoder.Limits(frame: .max >> 1, message: .max >> 1)
     var session = WebSocketSession(

@@ -11,7 +11,7 @@ struct CompressedMessageTests {
     frame(1, [UInt8](hex: payload), fin: fin, rsv: 4)
   }
 
-  /// The examples of RFC 7692, section 7.2.3, without the one for which a window is kept, and what they make up.
+  /// The examples of RFC 7692, section 7.2.3, except that with a kept window, and their events.
   private static let examples: [(String, [UInt8], [DecodedEvent])] = [
     ("one block", compressed("f248cdc9c90700"), [hello]),
     (
@@ -125,7 +125,7 @@ struct CompressedMessageTests {
     }
   }
 
-  /// Some have much in them that comes twice, some nothing.
+  /// Some messages repeat themselves, others don't.
   private static func message(_ random: inout SeededRandom) -> [UInt8] {
     let words = (0..<20).map { _ in random.bytes(.random(in: 1...30, using: &random)) }
     let isRandom = Int.random(in: 0..<4, using: &random) == 0

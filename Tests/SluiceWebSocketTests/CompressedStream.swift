@@ -1,30 +1,30 @@
 import SluiceWebSocket
 import TestSupport
 
-/// A server that reads compressed messages in little room.
+/// A server that reads compressed messages with a small buffer.
 struct CompressedStream {
   private var decoder = WebSocketDecoder(
     .server, limits: WebSocketDecoder.Limits(frame: .max >> 1, message: .max >> 1), compression: true)
   private let messages = WebSocketMessageReader(InflaterPool())
   private let room: UnsafeMutableRawBufferPointer
   private var message: [UInt8] = []
-  /// The part whose rest the reader holds.
+  /// The part whose rest the reader keeps.
   private var held: (isText: Bool, isLast: Bool)?
   private(set) var events: [DecodedEvent] = []
 
-  /// - Parameter room: bytes that are inflated at a time.
+  /// - Parameter room: the buffer for inflated bytes.
   private init(room: UnsafeMutableRawBufferPointer) {
     self.room = room
   }
 
-  /// What comes out of a stream.
+  /// The events of a stream.
   static func all(in chunks: [[UInt8]], room: Int = 4096) throws(WebSocketError) -> [DecodedEvent] {
     let (events, failure) = outcome(of: chunks, room: room)
     if let failure { throw failure }
     return events
   }
 
-  /// The same, and what the stream violates behind it.
+  /// The same, and the violation after them, if any.
   static func outcome(of chunks: [[UInt8]], room: Int) -> ([DecodedEvent], WebSocketError?) {
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: room, alignment: 1)
     defer { memory.deallocate() }
@@ -55,7 +55,7 @@ struct CompressedStream {
       if let failure { throw failure }
       rest = Array(rest[taken...])
       while messages.isBlocked {
-        // What is kept is what has come, not what it inflates to.
+        // The reader keeps received bytes, not inflated ones.
         precondition(messages.heldBytes <= bytes.count + 64 + Inflater.size)
         let count = try messages.goOn(into: room)
         message += Array(room[..<count])
@@ -87,7 +87,7 @@ struct CompressedStream {
   }
 }
 
-/// A message as a server with compression sends it, and whether it is shorter so.
+/// A message as sent by a server with compression; nil if that isn't shorter.
 func deflated(_ message: [UInt8], windowBits: Int = 15) -> [UInt8]? {
   var room = [UInt8](repeating: 0, count: message.count + 4)
   let deflater = Deflater(windowBits: windowBits)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Offers of permessage-deflate")
 struct CompressionTermsTests {
-  /// What the server answers to the values of fields `Sec-WebSocket-Extensions`; nil where it answers none.
+  /// The server's reply to the values of `Sec-WebSocket-Extensions` fields; nil if it sends none.
   private static func answer(_ offers: [String], compression: Bool = true) throws -> String? {
     let request = WebSocketRequest(host: "b", path: "/", subprotocols: ["mqtt"]).bytes
     let fields = offers.map { "Sec-WebSocket-Extensions: \($0)\r\n" }.joined()
@@ -37,7 +37,7 @@ struct CompressionTermsTests {
       ["x-webkit-deflate-frame, permessage-deflate"],
       ["other; a=\"x\\y\"; b", "permessage-deflate"],
       [", ,permessage-deflate,"],
-      // The first can't be accepted, the second can.
+      // The first offer can't be accepted, the second can.
       ["permessage-deflate; server_max_window_bits=8, permessage-deflate"],
       ["permessage-deflate; mode=best", "permessage-deflate; client_max_window_bits"],
     ])

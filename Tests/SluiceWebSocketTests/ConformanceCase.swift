@@ -1,6 +1,6 @@
-/// A case of the Autobahn test suite's groups 1 to 7, with what RFC 6455 has a server do.
+/// A case of the Autobahn test suite's groups 1 to 7, with the behaviour that RFC 6455 requires of a server.
 struct ConformanceCase: CustomStringConvertible, Sendable {
-  /// How the suite cuts what it sends.
+  /// How the suite splits its bytes.
   enum Cut: Sendable {
     case frames
     case bytes(Int)
@@ -140,7 +140,7 @@ extension ConformanceCase {
       ConformanceCase("5.2", [frame(10, "fragment1", fin: false), second], violation),
     ]
       + all(3, [first, second, goodbye], both + normal)
-      // The case that has all in one chunk is played frame by frame: an echo server has a choice there.
+      // The case with all frames in one chunk is played frame by frame, since an echo server has a choice there.
       + all(6, [first, ping, second, goodbye], [.pong("ping")] + both + normal).map {
         var each = $0
         if each.number == "5.6" { each.cut = .frames }

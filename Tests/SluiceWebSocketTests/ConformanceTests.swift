@@ -2,7 +2,7 @@ import SluiceWebSocket
 import TestSupport
 import Testing
 
-/// RFC 6455, by the cases of the Autobahn test suite's groups 1 to 7, which need no suite to be there; ``AutobahnTests`` play the suite itself.
+/// RFC 6455, by the cases of the Autobahn test suite's groups 1 to 7, without the suite itself; ``AutobahnTests`` run the suite.
 @Suite("WebSocket conformance")
 struct ConformanceTests {
   @Test("a server that echoes does what the case expects", arguments: ConformanceCase.all)

@@ -1,6 +1,6 @@
 import SluiceWebSocket
 
-/// What came out of a decoder, with the parts of each message put together.
+/// A result of a decoder, with the parts of each message joined.
 enum DecodedEvent: Equatable {
   case message(isText: Bool, [UInt8])
   case ping([UInt8])

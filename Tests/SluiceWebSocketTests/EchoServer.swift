@@ -1,7 +1,7 @@
 import SluiceWebSocket
 import TestSupport
 
-/// What a client sees of a server that echoes messages.
+/// A client's observation of a server that echoes messages.
 enum Seen: Equatable, CustomStringConvertible {
   case text([UInt8])
   case binary([UInt8])
@@ -24,7 +24,7 @@ enum Seen: Equatable, CustomStringConvertible {
   }
 }
 
-/// A server that sends every message back, with the client's decoder behind it.
+/// A server that sends every message back, connected to the client's decoder.
 struct EchoServer {
   private(set) var session: WebSocketSession
   private(set) var seen: [Seen] = []
@@ -42,15 +42,15 @@ struct EchoServer {
     session = WebSocketSession(.server, rules, now: 0)
   }
 
-  /// Bytes come from the client.
+  /// Passes bytes from the client.
   mutating func receive(_ bytes: [UInt8], now: UInt64 = 0) {
-    // Bytes behind the end of the transport can't arrive.
+    // Bytes after the end of the transport can't arrive.
     guard !isEnded else { return }
     var output: [UInt8] = []
     var (message, isEnded) = (message, isEnded)
     withWritable(bytes) { chunk in
       session.receive(chunk, now: now, output: &output) { action in
-        // The output isn't this closure's: echoes are gathered and put behind it.
+        // This closure doesn't own the output: echoes are collected and appended later.
         switch action {
         case .part(let isText, let part, _, let isLast, _):
           message += Array(part)
@@ -82,7 +82,7 @@ struct EchoServer {
   private(set) var pingsSeen = 0
   private var echoes: [(isText: Bool, [UInt8])] = []
 
-  /// The client reads what was sent. A pong that answers a ping between two messages of one chunk is read before their echoes.
+  /// Lets the client read the output. A pong for a ping between two messages of one chunk is read before their echoes.
   private mutating func finish(_ output: [UInt8], _ ended: Bool) {
     var sent: [UInt8] = []
     for echo in echoes {
@@ -121,7 +121,7 @@ struct EchoServer {
   }
 }
 
-/// Memory of just the bytes, to be changed.
+/// Writable memory of exactly these bytes.
 func withWritable(_ bytes: [UInt8], _ body: (UnsafeMutableRawBufferPointer) -> Void) {
   let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
   defer { memory.deallocate() }
@@ -129,7 +129,7 @@ func withWritable(_ bytes: [UInt8], _ body: (UnsafeMutableRawBufferPointer) -> V
   body(memory)
 }
 
-/// A frame as a client sends it, right or wrong.
+/// A frame of a client, valid or invalid.
 func frame(
   _ opcode: UInt8, _ payload: [UInt8] = [], fin: Bool = true, rsv: UInt8 = 0,
   mask: [UInt8]? = [0x37, 0xFA, 0x21, 0x3D]

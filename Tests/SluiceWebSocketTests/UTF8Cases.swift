@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Group 6: text that is UTF-8 and text that isn't.
+/// Group 6: valid and invalid UTF-8.
 enum UTF8Cases {
   /// κόσμε, a surrogate, "edited".
   static let surrogateInText = [UInt8](hex: "cebae1bdb9cf83cebcceb5 eda080 656469746564")
@@ -38,7 +38,7 @@ enum UTF8Cases {
     }
   }
 
-  /// The fault must be seen before the message is complete: nothing follows the bytes that have it.
+  /// The error must be detected before the message is complete: no bytes follow the invalid ones.
   private static let early: [ConformanceCase] = {
     let tooLarge = [UInt8](hex: "f490 8080")
     let whole = frame(1, kosme + tooLarge + Array("edited".utf8))
@@ -74,7 +74,7 @@ enum UTF8Cases {
     }
   }
 
-  /// All bytes of a range, in hexadecimal, with the same behind each.
+  /// All bytes of a range in hexadecimal, each followed by the same text.
   private static func run(_ bytes: ClosedRange<UInt8>, between: String = "20") -> String {
     bytes.map { String($0, radix: 16) + between }.joined()
   }
@@ -96,7 +96,7 @@ enum UTF8Cases {
     (1105, false, "f4908080"),
     // Continuation bytes without a start.
     (12, false, "80 bf 80bf 80bf80 80bf80bf 80bf80bf80 80bf80bf80bf \(run(0x80...0xBF, between: ""))"),
-    // Starts without continuation bytes, each with a space behind it.
+    // Starts without continuation bytes, each followed by a space.
     (
       13, false,
       [0xC0...0xDF, 0xE0...0xEF, 0xF0...0xF7, 0xF8...0xFB, 0xFC...0xFD].map { run($0) }.joined(separator: " ")

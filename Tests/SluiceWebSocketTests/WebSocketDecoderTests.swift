@@ -60,7 +60,7 @@ struct WebSocketDecoderTests {
       ),
     ] as [(String, [UInt8], UInt16)])
   func refused(_ what: String, _ bytes: [UInt8], _ code: UInt16) {
-    // The mask is part of the head, so that a fault of its length is seen behind it.
+    // The mask is part of the head, so an invalid length is detected after it.
     for chunks in [[bytes + [0, 0, 0, 0]], (bytes + [0, 0, 0, 0]).map { [$0] }] {
       #expect(throws: WebSocketError.self, "\(what)") {
         try DecodedEvent.all(in: chunks, at: .server, frame: 1000, message: 2000)

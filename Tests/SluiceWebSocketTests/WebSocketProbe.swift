@@ -2,12 +2,12 @@ import SluiceHTTP
 import SluiceWebSocket
 import TestSupport
 
-/// Gives any bytes to all that reads WebSocket connections.
+/// Passes any bytes to the readers of WebSocket connections.
 enum WebSocketProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A byte for the side, one for how the stream is cut; then the stream.
+    /// A byte for the side, one for how the stream is split; then the stream.
     case webSocketFrames
-    /// A byte for how the stream is cut, one for the room for what it inflates to; then the stream, from a client with compression.
+    /// A byte for how the stream is split, one for the size of the inflation buffer; then the stream, from a client with compression.
     case webSocketCompressedFrames
     /// A request.
     case webSocketUpgrades
@@ -21,7 +21,7 @@ enum WebSocketProbe: Probe {
     }
   }
 
-  /// The same comes out however the stream is cut, little is held, and a server's answer is what a client takes.
+  /// However the stream is split, the result is the same, little is buffered, and a client accepts the server's reply.
   private static func frames(_ bytes: [UInt8]) throws {
     var input = ProbeInput(bytes)
     let side: WebSocketSide = input.bool() ? .server : .client
@@ -33,7 +33,7 @@ enum WebSocketProbe: Probe {
       side)
     guard whole == cut else { throw ProbeViolation("cut every \(step) bytes: \(cut) instead of \(whole)") }
     guard side == .server else { return }
-    // The echo server reads its own output as a client would, and traps when that isn't in order.
+    // The echo server reads its own output as a client would, and traps if that is invalid.
     var server = EchoServer(frame: 1000, message: 2000)
     server.receive(stream)
     guard server.session.heldBytes <= 256 else {
@@ -41,7 +41,7 @@ enum WebSocketProbe: Probe {
     }
   }
 
-  /// The same comes out however the stream is cut and however little room there is.
+  /// However the stream is split and however small the buffer, the result is the same.
   private static func compressed(_ bytes: [UInt8]) throws {
     var input = ProbeInput(bytes)
     let step = max(1, Int(input.byte()))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("WebSocket upgrade")
 struct WebSocketUpgradeTests {
-  /// A request that is in order, as lines.
+  /// A valid request, as lines.
   private static let good = [
     "GET /chat?x=1 HTTP/1.1", "Host: server.example.com", "Upgrade: websocket",
     "Connection: keep-alive, Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
@@ -29,7 +29,7 @@ struct WebSocketUpgradeTests {
     }
   }
 
-  /// The key and the answer are those of RFC 6455, section 1.3.
+  /// The key and the reply are those of RFC 6455, section 1.3.
   @Test("agrees with the key of the standard's example, on the first subprotocol that the client asks for")
   func agrees() throws {
     let agreement = try Self.answer(Self.good)

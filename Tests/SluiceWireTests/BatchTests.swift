@@ -2,14 +2,14 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A record as a receiver sees it, copied.
+/// A record that a receiver has read, copied.
 struct ReceivedRecord: Equatable {
   var time: Int64
   var body: [UInt8]
   var isAttributed = false
 }
 
-/// Walks a batch that lies in memory of just its size.
+/// Walks a batch in memory of exactly its size.
 func walk(
   _ batch: [UInt8], count: UInt32? = nil, time: Int64 = 0
 ) throws -> (records: [ReceivedRecord], time: Int64) {
@@ -256,7 +256,7 @@ struct BatchValidationTests {
         "00000000 00000040", 2,
         "record 1 of the batch: record flags is cut short: it needs 1 bytes where 0 are left"
       ),
-      // The key would be there, but in the next record.
+      // The key would have enough bytes only with those of the next record.
       (
         "03000040 01 0200 02000000 6b6b", 2,
         "record 0 of the batch: record key is cut short: it needs 2 bytes where 0 are left"
@@ -277,10 +277,10 @@ struct BatchValidationTests {
     #expect(
       error([UInt8](hex: "05000040 01 0100 6b 70"), count: 1, maximumRecord: 4)
         == WireError(.recordTooLarge, "record 0 of the batch has 5 bytes; the limit is 4"))
-    // A length beyond the batch as well: the error for the limit comes first.
+    // The length is also beyond the batch: the error for the limit comes first.
     #expect(error([UInt8](hex: "ffffff3f"), count: 1, maximumRecord: 8)?.code == .recordTooLarge)
     #expect(error([UInt8](hex: "ffffff7f"), count: 1, maximumRecord: 8)?.code == .recordTooLarge)
-    // Limits that no record can reach, or that none can keep.
+    // Limits that no record can reach, or that all exceed.
     #expect(error(batch, count: 2, maximumRecord: .max) == nil)
     #expect(
       error([UInt8](hex: "ffffff3f"), count: 1, maximumRecord: .max)?.message
@@ -294,7 +294,7 @@ struct BatchValidationTests {
     for _ in 0..<2000 {
       var batch: [UInt8] = []
       let count = UInt32.random(in: 1...20, using: &random)
-      // Runs of one length and lengths at random, which take different ways.
+      // Runs of one length and random lengths, which use different code.
       var length = 3
       for _ in 0..<count {
         if .random(using: &random) { length = .random(in: 0...9, using: &random) }

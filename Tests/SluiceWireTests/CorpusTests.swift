@@ -19,7 +19,7 @@ struct CorpusTests {
     #expect(known.count == fuzzed.count)
   }
 
-  /// Whether it is for one side at least, on stream 0 or on another.
+  /// Whether at least one side may receive it, on stream 0 or on another.
   private static func isKnown(_ type: FrameType) -> Bool {
     for side in [Side.broker, .client] {
       for stream in 0...1 as ClosedRange<UInt32> {

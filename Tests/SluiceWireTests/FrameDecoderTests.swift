@@ -2,13 +2,13 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A frame as it came out of a decoder.
+/// A frame that a decoder returned.
 struct DecodedFrame: Equatable {
   var header: FrameHeader
   var body: [UInt8]
 }
 
-/// A ``FrameDecoder`` that hands out copies.
+/// A ``FrameDecoder`` that returns copies.
 final class FrameCollector: IncrementalDecoder {
   private var decoder: FrameDecoder
 

@@ -67,7 +67,7 @@ struct FrameErrorTests {
       subscribe,
       "0100 61 00 00 0200 0000000000000000 0000000000000000 0000000000000000 0000 04000000 00000000 00000000",
       .unsupported, "SUBSCRIBE says 2 for a topic that is missing; 0 and 1 are defined"),
-    // Filters: what isn't defined is named, and the rest of the frame is read first.
+    // Filters: the error names the undefined value, and the rest of the frame is read first.
     Case(
       subscribe,
       "0100 61 00 00 0000 0000000000000000 0000000000000000 0000000000000000 0000 0e000000 01000000 06000000 02 00 0000 0000",
@@ -158,7 +158,7 @@ struct FrameErrorTests {
       00 01000000 32000000 0100 78 0000000000000000 0000000000000000 0000000000000000 0000000000000000
       03 00000000 0000 00000000 00000000
       """, .malformedFrame, "topic state is 3; 0 to 2 are defined"),
-    // Lists that announce more than there is, by far: nothing is reserved for them.
+    // Lists whose count is much too large: no memory is reserved for them.
     Case(
       topics, "00 ffffffff", .malformedFrame, "topic summary is cut short: it needs 4 bytes where 0 are left"),
   ]
@@ -213,8 +213,8 @@ struct FrameErrorTests {
     let info = TopicInfo(
       summary: summary, settings: TopicSettings(replayRecords: 7), subscriptions: [], publications: [])
     var body = Array(info.encoded(stream: 1)[FrameHeader.size...])
-    // Behind the settings: two counts, what was dropped, the store's status, flags, the time without producers, a count, the number
-    // of consumers, and another count.
+    // After the settings: two counts, the dropped records, the store's status, flags, the time without producers, a count, the number of consumers,
+    // and another count.
     let settings = body.count - 8 - 68 - 29 - 9 - 4 - 4 - 4 - 18
     #expect(body[settings] == 1)
     body[settings] = 2
@@ -241,7 +241,7 @@ struct FrameErrorTests {
     #expect(try message("x" + String(repeating: "é", count: 600)) == "x" + String(repeating: "é", count: 511))
     #expect(
       try message("xy" + String(repeating: "🙂", count: 300)) == "xy" + String(repeating: "🙂", count: 255))
-    // One character of many scalars: cut within.
+    // One character of many scalars, cut in its middle.
     let zalgo = "a" + String(repeating: "\u{301}", count: 1000)
     #expect(try message(zalgo) == "a" + String(repeating: "\u{301}", count: 511))
 

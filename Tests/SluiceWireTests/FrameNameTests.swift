@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Every text in a frame is either a name, which is checked where frames are admitted, or known to be none.
+/// Every text in a frame is either a name, which is checked when the frame is admitted, or listed as another text.
 @Suite struct FrameNameTests {
   /// The texts in frames that aren't names in a client's request: texts for display, parts of credentials, positions in a list, and reports of
   /// brokers.
@@ -45,7 +45,7 @@ import Testing
     "Welcome.software",
   ]
 
-  /// Where a value has texts: `Subscribe.cursor`.
+  /// The paths of all texts in a value, such as `Subscribe.cursor`.
   private static func texts(in value: Any, at path: String) -> [(path: String, text: String)] {
     if let text = value as? String { return [(path, text)] }
     let mirror = Mirror(reflecting: value)
@@ -100,7 +100,7 @@ import Testing
 }
 
 extension Frame {
-  /// Another frame of the same type, from all its bytes.
+  /// Decodes another frame of the same type from all bytes.
   fileprivate func decoded(_ bytes: [UInt8]) throws -> any Frame {
     try bytes[FrameHeader.size...].withUnsafeBytes { try Self(body: $0) }
   }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Decodes with the type of `example`, from memory of just that size.
+/// Decodes with the type of `example`, from memory of exactly that size.
 func decode<F: Frame>(_ body: [UInt8], like example: F) throws(WireError) -> F {
   let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 1)
   defer { memory.deallocate() }
@@ -70,7 +70,7 @@ struct FrameTableTests {
   func header() {
     let header = FrameHeader(length: 0x0102_0304, type: .deliver, flags: 0xF0, stream: 0x0506_0708)
     var bytes = [UInt8](repeating: 0xEE, count: 13)
-    // At an odd address, since frames stand anywhere in a chunk.
+    // At an odd address, since frames may begin anywhere in a chunk.
     bytes.withUnsafeMutableBytes { header.write(at: $0.baseAddress! + 1) }
     #expect(bytes.hex == [UInt8](hex: "ee 04030201 13 f0 0000 08070605").hex)
     #expect(bytes.withUnsafeBytes { FrameHeader(at: $0.baseAddress! + 1) } == header)

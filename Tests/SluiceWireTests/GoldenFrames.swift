@@ -24,7 +24,7 @@ struct GoldenFrame: Sendable, CustomStringConvertible {
   }
 }
 
-/// Every frame with a value of its own, with its ordinary and its extreme values. Fields are apart by white space.
+/// Every type of frame, with ordinary and extreme values. White space separates fields.
 let goldenFrames: [GoldenFrame] = [
   GoldenFrame(
     "HELLO", 0x01,

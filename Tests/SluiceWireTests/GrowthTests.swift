@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How structures grow: a reader skips what a later version has added to an element, and refuses an element that is too short.
+/// How structures grow: a reader skips fields that a later version has added to an element, and rejects an element that is too short.
 @Suite("Growth of structures")
 struct GrowthTests {
   private static let position = TopicPosition(topic: "t", epoch: 1, nextOffset: 2)
@@ -28,7 +28,7 @@ struct GrowthTests {
     connection: 1, client: "c", identity: "i", peer: "p", security: "s", age: 2, subscriptions: 3,
     publications: 4, buffered: 5, received: 6, sent: 7)
 
-  /// Every structure of the protocol, with bytes behind its last field: `extra` of them.
+  /// Every structure of the protocol, with `extra` bytes after its last field.
   private static func bodies(extra: Int) -> [(name: String, frame: any Frame, body: [UInt8])] {
     let more = [UInt8](repeating: 0xEE, count: max(extra, 0))
     func structure(_ fields: [UInt8]) -> [UInt8] {
@@ -132,7 +132,7 @@ struct GrowthTests {
   func absent() throws {
     let body = Array(
       Connections(connections: [Self.connection], more: false).encoded(stream: 1)[FrameHeader.size...])
-    // As much of the element as there is, behind the flag, the count and the size.
+    // The part of the element that is present, after the flag, the count and the size.
     func cut(to size: Int) -> [UInt8] {
       Array(body[..<5]) + withUnsafeBytes(of: UInt32(size).littleEndian) { Array($0) }
         + body[9..<(9 + size)]

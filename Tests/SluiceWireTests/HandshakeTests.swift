@@ -74,7 +74,7 @@ struct ServerHandshakeTests {
   func longName() throws {
     let hello = Hello(maximumFrame: 1 << 16, keepalive: 0, name: "")
     var body = body(of: hello)
-    // In front of the credentials, which have five bytes.
+    // Before the credentials, which have five bytes.
     let length = body.count - 7
     body.replaceSubrange(length..<length + 2, with: [0x2C, 0x01] + [UInt8](repeating: 0x6E, count: 300))
     let agreement = try body.withUnsafeBytes {

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Bytes that a peer might send, and bytes that none should: no decoder traps, reads outside, or lets through what it mustn't.
+/// Valid and invalid bytes of a peer: no decoder traps, reads outside its memory, or accepts invalid values.
 @Suite("Hostile bytes")
 struct MutationTests {
   private static let runs = 1200
@@ -78,7 +78,7 @@ struct MutationTests {
 }
 
 extension [UInt8] {
-  /// Changes, removes, inserts or repeats a few bytes, lengths by preference.
+  /// Changes, removes, inserts or repeats a few bytes, preferably of lengths.
   fileprivate mutating func mutate(using random: inout SeededRandom) {
     for _ in 0..<Int.random(in: 1...3, using: &random) {
       guard !isEmpty else { return append(.random(in: 0 ... .max, using: &random)) }

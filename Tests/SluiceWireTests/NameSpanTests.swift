@@ -17,7 +17,7 @@ struct NameSpanTests {
     #expect(try span("a.>") == NameSpan(first: "a.", end: "a/"))
     #expect(try span("*.a") == .all)
     #expect(try span(">") == .all)
-    // Names may write these in another way.
+    // Names may spell these differently.
     #expect(try span("a.é.b") == NameSpan(first: "a.", end: "a/"))
     #expect(try span("a.K") == NameSpan(first: "a.", end: "a/"))
     #expect(try span("K") == .all)
@@ -26,7 +26,7 @@ struct NameSpanTests {
   @Test("every name that a pattern matches stands in its span", arguments: [1, 2, 3] as [UInt64])
   func complete(_ seed: UInt64) throws {
     var random = SeededRandom(seed: seed)
-    // With characters beyond ASCII, that combine, or that come just before and behind the dot.
+    // Includes characters beyond ASCII, combining ones, and those directly before and after the dot.
     let characters = ["a", "b", "-", "/", "K", ";", "`", "é", "\u{301}", "Å", "~", "\u{10FFFF}"]
     func token() -> String {
       (0..<Int.random(in: 1...2, using: &random)).map { _ in characters.randomElement(using: &random)! }

@@ -1,7 +1,7 @@
 import SluiceWire
 import TestSupport
 
-/// Frames of every type with values at random, extremes more often than chance would have it.
+/// Frames of every type with random values, with many extremes.
 struct RandomFrames {
   var random: SeededRandom
 

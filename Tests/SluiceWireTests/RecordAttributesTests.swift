@@ -31,7 +31,7 @@ struct Attributes: Equatable {
   }
 
   init(body: [UInt8]) throws {
-    // Memory of just that size, so that reading beyond it is found.
+    // Memory of exactly that size, so that reading beyond it is detected.
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 1)
     defer { memory.deallocate() }
     memory.copyBytes(from: body)

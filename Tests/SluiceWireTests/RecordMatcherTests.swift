@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Whether a filter lets a record through, and which runs of records it makes of a batch.
+/// Whether a filter matches a record, and into which runs of records it divides a batch.
 @Suite("Record matcher")
 struct RecordMatcherTests {
   struct Case: CustomStringConvertible, Sendable {
@@ -32,7 +32,7 @@ struct RecordMatcherTests {
   static let table: [Case] = [
     Case(conditions: [], isWanted: true),
     Case(conditions: [], key: "a", isWanted: true),
-    // Keys. An empty one is one.
+    // Keys. An empty key also counts as one.
     Case(conditions: [key], isWanted: false),
     Case(conditions: [key], headers: [("a", "b")], isWanted: false),
     Case(conditions: [key], key: "", isWanted: true),
@@ -54,7 +54,7 @@ struct RecordMatcherTests {
     Case(conditions: [key(prefix: long)], key: long + "more", isWanted: true),
     Case(conditions: [key(prefix: "eu."), key(prefix: "eu.1")], key: "eu.12", isWanted: true),
     Case(conditions: [key(prefix: "eu."), key("us.1")], key: "us.1", isWanted: false),
-    // Headers, of which one that fits is enough.
+    // Headers, of which one match is enough.
     Case(conditions: [header("type")], isWanted: false),
     Case(conditions: [header("type")], key: "type", isWanted: false),
     Case(conditions: [header("type")], headers: [("type", "")], isWanted: true),
@@ -144,7 +144,7 @@ struct RecordMatcherTests {
     }
   }
 
-  /// Joined runs are the matching records, each with its time; in as few pieces as the limits allow.
+  /// The joined runs are the matching records, each with its time, in as few parts as the limits allow.
   @Test func runsOfRandomBatchesAreTheWantedRecords() throws {
     var random = SeededRandom.printed()
     for _ in 0..<2_000 {
@@ -180,7 +180,7 @@ struct RecordMatcherTests {
       var found: [(index: Int, time: Int64, item: [UInt8])] = []
       var told: Int64?
       var last: (end: Int, count: Int, start: Int)?
-      // Without demand it goes up to the first.
+      // Without demand it advances to the first matching record.
       #expect(runs.next(records: 0, bytes: bytes) == nil)
       #expect(runs.isAtEnd == wanted.isEmpty)
       while let run = runs.next(records: most, bytes: bytes) {
@@ -191,7 +191,7 @@ struct RecordMatcherTests {
           UnsafeRawBufferPointer(rebasing: items[run.bytes]), count: UInt32(run.count), time: told ?? .min)
         var index = run.firstRecord
         if let last, last.end == index {
-          // Two runs are one behind the other only because one was full.
+          // Two runs are adjacent only if the first was full.
           #expect(UInt64(last.count) == most || run.bytes.upperBound - last.start > bytes)
         }
         last = (index + run.count, run.count, run.bytes.lowerBound)
@@ -229,7 +229,7 @@ struct RecordMatcherTests {
     return bytes
   }
 
-  /// The records of a batch that are wanted, by their places in it.
+  /// The wanted records of a batch, by their indices.
   private static func wanted(_ filter: RecordFilter, in batch: BatchBuilder) -> [Int] {
     batch.bytes.withUnsafeBytes { bytes in
       var runs = MatchingRuns(bytes, RecordMatcher(filter), time: MarkedTime())

@@ -75,7 +75,7 @@ extension Attributes {
 
 extension BatchBuilder {
   mutating func append(_ record: Attributes) throws(WireError) {
-    // Copied, so that the pointers can stand beside each other.
+    // Copied, so that both pointers are valid at the same time.
     let key = record.key.map { UnsafeMutableRawBufferPointer.allocate(copying: $0) }
     let payload = UnsafeMutableRawBufferPointer.allocate(copying: record.payload)
     defer {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct ShortTableTests {
-  /// Against a dictionary, over the length at which the table becomes one, in both directions.
+  /// Compared with a dictionary, across the length at which the table becomes one, in both directions.
   @Test(arguments: 1...20 as ClosedRange<UInt64>)
   func itHasWhatADictionaryHas(seed: UInt64) {
     var random = SeededRandom(seed: seed)

@@ -43,7 +43,7 @@ struct ShownTextTests {
     ] as [([UInt8], String)])
   func bytes(bytes: [UInt8], expected: String) {
     #expect(ShownText.escaped(bytes: bytes, in: .line) == expected)
-    // For a part of a buffer, too.
+    // This holds for a part of a buffer, too.
     #expect(ShownText.escaped(bytes: ([0x78] + bytes)[1...], in: .line) == expected)
   }
 

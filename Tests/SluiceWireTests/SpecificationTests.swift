@@ -15,7 +15,7 @@ struct SpecificationTests {
       .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
 
-  /// The table rows with so many cells that `isWanted`.
+  /// The table rows with this number of cells for which `isWanted` is true.
   private func rows(_ cells: Int, where isWanted: ([String]) -> Bool) -> [[String]] {
     lines.filter { $0.hasPrefix("|") }.map { line in
       line.dropFirst().dropLast().split(separator: "|", omittingEmptySubsequences: false)
@@ -86,7 +86,7 @@ struct SpecificationTests {
       guard let scalar = Unicode.Scalar(number), scalar != "." else { continue }
       let name = "a" + String(scalar)
       let isTaken = (try? TopicName.validate(name)) != nil
-      // Others are refused for their spelling only.
+      // Others are rejected for their spelling only.
       var span = name.utf8Span
       let isListed = listed.contains(number) || !span.checkForNFC(quickCheck: false)
       if isTaken == isListed { Issue.record("U+\(String(number, radix: 16))") }
@@ -95,7 +95,7 @@ struct SpecificationTests {
 
   // MARK: The session
 
-  /// A frame as the page shows it.
+  /// A frame in the page's notation.
   private struct Shown {
     var sender: String
     var name: String
@@ -138,7 +138,7 @@ struct SpecificationTests {
     }
   }
 
-  /// One frame of the session, as this codec has it.
+  /// One frame of the session, in this codec's encoding.
   private struct Expected {
     var receiver: Side
     var bytes: [UInt8]

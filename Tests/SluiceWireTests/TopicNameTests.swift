@@ -78,7 +78,7 @@ struct TopicNameTests {
     }
   }
 
-  /// A name's rules once more, token by token.
+  /// A second implementation of the rules for names, token by token.
   private func isName(_ text: String, wildcards: Bool) -> Bool {
     let tokens = text.split(separator: ".", omittingEmptySubsequences: false)
     guard (1...255).contains(text.utf8.count), !text.hasPrefix("$") else { return false }

@@ -13,7 +13,7 @@ struct TopicPatternTests {
       (">", ["orders", "a.b.c"], []),
       ("orders.>", ["orders.eu", "orders.eu.new"], ["orders", "ordersx.eu"]),
       ("a.*.c.>", ["a.b.c.d", "a.x.c.d.e"], ["a.b.c", "a.b.d.e", "a.c.d"]),
-      // Beyond ASCII, and a token that begins with a character that combines.
+      // Beyond ASCII, and a token that begins with a combining character.
       ("*.\u{e9}", ["a.\u{e9}", "\u{e9}.\u{e9}"], ["a.e", "\u{e9}"]),
       ("K.*", ["K.a", "K.\u{e9}"], ["k.a"]),
       ("a.*", ["a.\u{301}b"], ["a"]),
@@ -45,7 +45,7 @@ struct TopicPatternTests {
     #expect(try TopicPattern("a.*").hasWildcards)
     #expect(try TopicPattern(">").hasWildcards)
     for text in ["a.b", "", "caf\u{e9}", "a#.+"] { #expect(!TopicPattern.hasWildcards(text), "\(text)") }
-    // Also in invalid patterns.
+    // Also true for invalid patterns.
     for text in ["a.*", ">", "a*", ">.a"] { #expect(TopicPattern.hasWildcards(text), "\(text)") }
   }
 

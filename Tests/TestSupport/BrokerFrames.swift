@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// A batch of plain records, behind a time mark if `time` is given.
+/// A batch of plain records, after a time mark if `time` is given.
 public func batch(_ records: [String], time: Int64? = nil) -> [UInt8] {
   var bytes: [UInt8] = []
   if let time {
@@ -31,7 +31,7 @@ public func deliver(
 }
 
 extension Welcome {
-  /// As a broker would send it.
+  /// A WELCOME as a broker would send it.
   public static func test(
     version: UInt16 = 1, features: UInt64 = 0, maximumFrame: UInt32 = 1 << 20,
     maximumRecord: UInt32 = 1 << 16,

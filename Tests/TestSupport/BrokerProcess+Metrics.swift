@@ -1,7 +1,7 @@
 import Glibc
 
 extension BrokerProcess {
-  /// The broker's numbers, by their names, of some moment during this call.
+  /// The broker's metrics by name, at some moment during this call.
   public func metrics() throws -> [String: Int] {
     func lines() -> [String] { process.standardError.lines.filter { $0.contains(" metrics ") } }
     let before = lines().count

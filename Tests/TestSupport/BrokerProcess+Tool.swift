@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// `sluice` as a process, talking to a broker.
+/// `sluice` as a process, connected to a broker.
 extension BrokerProcess {
   public func sluice(
     _ arguments: String..., input: ChildProcess.Input = .nothing, output: ChildProcess.Output = .captured
@@ -14,7 +14,7 @@ extension BrokerProcess {
     try ChildProcess.sluice(arguments, server: address, input: input, output: output)
   }
 
-  /// Waits until the topic has so many subscriptions.
+  /// Waits until the topic has `count` subscriptions.
   public func waitForSubscriptions(_ count: UInt32, on topic: String) throws {
     try eventually("\(count) subscriptions of \(topic)", every: 0.05) {
       try show(topic).summary.subscriptions == count
@@ -31,7 +31,7 @@ extension ChildProcess {
       output: output)
   }
 
-  /// Where the tool finds the broker, and that it is in no hurry.
+  /// The environment of the tool: the broker's address, and a long keepalive.
   public static func environment(server: String) -> [String: String] {
     ["SLUICE_SERVER": server, "SLUICE_KEEPALIVE": "15m"]
   }

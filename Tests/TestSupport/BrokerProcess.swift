@@ -1,33 +1,33 @@
 import Glibc
 import SluiceWire
 
-/// A `sluiced` of its own for a test, on a free port of the loopback interface.
+/// A separate `sluiced` for a test, on a free port of the loopback interface.
 ///
-/// Goes away with this object, and with the last of its clients. From any thread.
+/// It ends with this object, and with the last of its clients. Safe from any thread.
 public final class BrokerProcess: Sendable {
   public let process: ChildProcess
-  /// Where it accepts connections, `HOST:PORT`.
+  /// The address on which it accepts connections, `HOST:PORT`.
   public var address: String { addresses[0] }
-  /// The same, and those that were asked for with `--listen` in the options.
+  /// That address, and those requested with `--listen` in the options.
   public let addresses: [String]
-  /// Where its admin listener is; nil unless it was asked for with `--admin` in the options.
+  /// The address of its admin listener; nil unless requested with `--admin` in the options.
   public let adminAddress: String?
 
-  /// Starts it with these options more, and waits until it says that it is ready.
+  /// Starts it with these additional options, and waits until it reports that it is ready.
   ///
-  /// Unless the options say otherwise its deadlines are long: it disconnects no client because the machine is slow.
+  /// Its deadlines are long by default, so that it disconnects no client because the machine is slow.
   public convenience init(_ options: String...) throws {
     try self.init(options: options)
   }
 
-  /// The same.
+  /// The same, with the options as an array.
   public init(options: [String]) throws {
     try raiseDescriptorLimit()
     var patience: [String] = []
     for option in ["--keepalive", "--handshake", "--drain"] where !options.contains(option) {
       patience += [option, "15m"]
     }
-    // A port of its own, and none for a listener that isn't requested.
+    // Use a free port, and no admin listener unless requested.
     if !options.contains("--admin") { patience += ["--admin", "off"] }
     process = try ChildProcess(
       BuiltProduct.path("sluiced"), ["--listen", "\(Loopback.freshHost()):0"] + patience + options)
@@ -45,16 +45,16 @@ public final class BrokerProcess: Sendable {
     }
   }
 
-  /// A client of it, before the handshake. It keeps the broker running.
+  /// Connects a client, before the handshake. The client keeps the broker running.
   ///
-  /// - Parameter source: the address to come from; nil for the system's choice.
+  /// - Parameter source: the client's address; nil for the system's choice.
   public func connect(receiveBuffer: Int? = nil, from source: String? = nil) throws -> RawClient {
     let client = try RawClient(address, receiveBuffer: receiveBuffer, from: source)
     client.broker = self
     return client
   }
 
-  /// A client of it, after the handshake.
+  /// Connects a client and completes the handshake.
   public func client(
     _ name: String = "test", keepalive: UInt32 = 0, maximumFrame: UInt32 = 4 << 20, receiveBuffer: Int? = nil,
     from source: String? = nil
@@ -64,12 +64,12 @@ public final class BrokerProcess: Sendable {
     return client
   }
 
-  /// What the broker says of a topic, asked on a connection of its own: one that waits between two questions might be given up.
+  /// The broker's description of a topic, requested on a new connection: an idle one might time out between two requests.
   public func show(_ topic: String) throws -> TopicInfo {
     try client("observer").show(topic)
   }
 
-  /// Nothing in the tests is a reason for it to end but a signal.
+  /// Checks that it still runs: in the tests only a signal ends it.
   public func requireRunning() throws {
     if let exit = process.currentExit {
       throw TestFailure("sluiced has ended: \(exit); \(process.messages)")
@@ -80,7 +80,7 @@ public final class BrokerProcess: Sendable {
     get throws { try ProcessMemory(of: process.pid) }
   }
 
-  /// Asks it to stop, and waits for that.
+  /// Sends SIGTERM, and waits for the exit.
   @discardableResult
   public func terminate(within seconds: Double = Deadline.patience) throws -> ChildProcess.Exit {
     process.signal(SIGTERM)
@@ -88,7 +88,7 @@ public final class BrokerProcess: Sendable {
   }
 }
 
-/// Lets this process, and those that it starts, have as many descriptors as the system allows.
+/// Raises this process's limit of descriptors, which its children inherit, to the hard limit.
 private func raiseDescriptorLimit() throws {
   var limit = rlimit()
   getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

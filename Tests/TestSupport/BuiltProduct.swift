@@ -1,10 +1,10 @@
 import Glibc
 
-/// An executable of this package, as it was built with the tests.
+/// An executable of this package, built together with the tests.
 public enum BuiltProduct {
-  /// The path of the executable called `name`: it lies beside the program that runs the tests.
+  /// The path of the executable called `name`, beside the program that runs the tests.
   ///
-  /// - Throws: ``TestFailure`` when it isn't there.
+  /// - Throws: ``TestFailure`` if it doesn't exist.
   public static func path(_ name: String) throws -> String {
     var candidates: [String] = []
     var arguments = CommandLine.arguments[...]
@@ -26,7 +26,7 @@ public enum BuiltProduct {
     throw TestFailure("no executable \(name) beside \(candidates.joined(separator: " or ")); build it first")
   }
 
-  /// True when the executable was built and is more than a placeholder for a program to come.
+  /// Whether the executable was built.
   public static func exists(_ name: String) -> Bool {
     (try? path(name)) != nil
   }

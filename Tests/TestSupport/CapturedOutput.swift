@@ -1,7 +1,7 @@
 import Glibc
 import Synchronization
 
-/// What a program writes to one of its outputs, read as it comes.
+/// The output of a program on one of its descriptors, read as it arrives.
 public final class CapturedOutput: Sendable {
   private struct State {
     var bytes: [UInt8] = []
@@ -10,7 +10,7 @@ public final class CapturedOutput: Sendable {
 
   private let state = Mutex(State())
 
-  /// Reads `descriptor` until its end, and closes it; nil for an output that goes elsewhere.
+  /// Reads `descriptor` to its end, and closes it; nil for an output that isn't captured.
   init(_ descriptor: Int32?) {
     guard let descriptor else {
       state.withLock { $0.isComplete = true }
@@ -33,7 +33,7 @@ public final class CapturedOutput: Sendable {
   public var count: Int { state.withLock { $0.bytes.count } }
   public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  /// The complete lines so far, without their ends.
+  /// The complete lines so far, without line breaks.
   public var lines: [String] {
     text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init)
   }
@@ -42,14 +42,14 @@ public final class CapturedOutput: Sendable {
     try eventually("the end of the output") { state.withLock { $0.isComplete } }
   }
 
-  /// Waits until there are so many bytes.
+  /// Waits until there are at least `count` bytes.
   public func wait(bytes count: Int, within seconds: Double = Deadline.patience) throws {
     try eventually("\(count) bytes of output; there are \(self.count)", within: seconds) {
       self.count >= count
     }
   }
 
-  /// Waits for a line that begins with `prefix`, and returns it.
+  /// Waits for a line that starts with `prefix`, and returns it.
   public func line(
     startingWith prefix: String, within seconds: Double = Deadline.patience
   ) throws -> String {

@@ -3,13 +3,13 @@ import Synchronization
 
 /// A program that a test runs.
 ///
-/// It ends at the latest when this object goes away, or when the tests' own process does, however that happens. From any thread.
+/// It ends with this object or with the tests' process, however that ends. Safe from any thread.
 public final class ChildProcess: Sendable {
   public enum Input: Sendable {
     case nothing
     case bytes([UInt8])
     case file(String)
-    /// What is written with `write(_:)`, until `closeInput()`.
+    /// The bytes written with `write(_:)`, until `closeInput()`.
     case open
   }
 
@@ -17,11 +17,11 @@ public final class ChildProcess: Sendable {
     case captured
     case file(String)
     case nothing
-    /// A pipe whose other end is closed at once.
+    /// A pipe whose other end is closed immediately.
     case closedPipe
   }
 
-  /// How it ended.
+  /// How the program ended.
   public enum Exit: Hashable, Sendable, CustomStringConvertible {
     case code(Int32)
     case signal(Int32)
@@ -35,7 +35,7 @@ public final class ChildProcess: Sendable {
   }
 
   public let pid: pid_t
-  /// What was started, for messages.
+  /// The program and its arguments, for messages.
   public let name: String
   public let standardOutput: CapturedOutput
   public let standardError: CapturedOutput
@@ -45,7 +45,7 @@ public final class ChildProcess: Sendable {
 
   /// Starts the program at `path`.
   ///
-  /// - Parameter environment: in addition to the tests' own.
+  /// - Parameter environment: variables in addition to the tests' own.
   public init(
     _ path: String, _ arguments: [String] = [], environment: [String: String] = [:],
     input: Input = .nothing, output: Output = .captured
@@ -87,12 +87,12 @@ public final class ChildProcess: Sendable {
     closeInput()
   }
 
-  /// A program that ends before it has read everything mustn't end the tests.
+  /// A program that ends before it has read everything must not end the tests.
   private static let ignoresBrokenPipes: Void = {
     _ = Glibc.signal(SIGPIPE, SIG_IGN)
   }()
 
-  // MARK: Talking to it
+  // MARK: Communication
 
   /// Writes to its standard input.
   public func write(_ bytes: [UInt8]) throws {
@@ -113,13 +113,13 @@ public final class ChildProcess: Sendable {
   }
 
   public func signal(_ number: Int32) {
-    // Under the lock, so that the number is still this process's.
+    // Under the lock, so that the process ID is still valid.
     exit.withLock { if $0 == nil { kill(pid, number) } }
   }
 
   // MARK: Its end
 
-  /// How it ended, if it has.
+  /// How it ended; nil while it runs.
   public var currentExit: Exit? {
     exit.withLock { exit in
       if exit != nil { return exit }
@@ -132,7 +132,7 @@ public final class ChildProcess: Sendable {
     }
   }
 
-  /// Waits until it has ended and everything that it wrote is there.
+  /// Waits until it has ended and its whole output is read.
   @discardableResult
   public func waitForExit(within seconds: Double = Deadline.patience) throws -> Exit {
     try eventually("the end of \(name); \(messages)", within: seconds) { currentExit != nil }
@@ -141,20 +141,20 @@ public final class ChildProcess: Sendable {
     return currentExit!
   }
 
-  /// Ends it at once, if it runs, and waits for that.
+  /// Kills it if it runs, and waits for its end.
   public func stop() {
     signal(SIGCONT)
     signal(SIGKILL)
     while currentExit == nil { pause(0.002) }
   }
 
-  /// What it said last, for failures.
+  /// The last lines of its output, for failure messages.
   public var messages: String {
     "its standard error: \(standardError.text.suffix(2000)), output: \(standardOutput.text.suffix(500))"
   }
 }
 
-/// Ends a process when the tests' own ends without having said that all is well.
+/// Kills a process if the tests' own process ends without ``dismiss()``.
 private final class Guardian: Sendable {
   private let pid: pid_t
   private let line: Mutex<Int32?>
@@ -175,9 +175,9 @@ private final class Guardian: Sendable {
   }
 }
 
-/// The descriptors between this process and one that it starts.
+/// The descriptors between this process and a child that it starts.
 private final class Plumbing {
-  /// No other process may be started while descriptors exist that aren't marked yet: it would inherit them.
+  /// No other process may start while descriptors without close-on-exec exist: it would inherit them.
   private static let gate = Mutex(())
   private var childEnds: [(descriptor: Int32, number: Int32)] = []
 
@@ -187,7 +187,7 @@ private final class Plumbing {
     childEnds.append((descriptor, number))
   }
 
-  /// Makes a pipe, and returns this process's end of it.
+  /// Creates a pipe. Returns this process's end of it.
   func pipe(as number: Int32) throws -> Int32 {
     try Self.gate.withLock { _ in
       var ends: [Int32] = [0, 0]
@@ -212,10 +212,10 @@ private final class Plumbing {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     for end in childEnds { posix_spawn_file_actions_adddup2(&actions, end.descriptor, end.number) }
-    // What other tests have open at this moment isn't the program's: it would keep their connections open.
+    // Close inherited descriptors, which would keep other tests' connections open.
     _ = Self.closeFrom?(&actions, 3)
 
-    // Whatever the tests did to their own signals isn't the program's business.
+    // Reset signals, because tests may have changed their own.
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
@@ -244,7 +244,7 @@ private final class Plumbing {
     @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) ->
     Int32
 
-  /// The overlay leaves it out; glibc has it since 2.34.
+  /// The overlay lacks this function; glibc provides it since version 2.34.
   private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map {
     unsafeBitCast($0, to: CloseFrom.self)
   }

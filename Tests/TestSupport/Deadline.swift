@@ -1,8 +1,8 @@
 import Glibc
 
-/// A moment after which waiting is given up.
+/// A moment at which waiting ends.
 ///
-/// Nothing in the tests waits without one. The clock is the monotonic one.
+/// Every wait in the tests has one. Uses the monotonic clock.
 public struct Deadline: Sendable {
   private let nanoseconds: UInt64
 
@@ -10,12 +10,12 @@ public struct Deadline: Sendable {
     nanoseconds = Self.now + UInt64(seconds * 1e9)
   }
 
-  /// What a single wait is given unless it says otherwise: long, because a busy machine is no failure.
+  /// The default limit of a single wait, in seconds: long, because a busy machine is no failure.
   public static let patience = 120.0
 
   public var isOver: Bool { Self.now >= nanoseconds }
 
-  /// As `poll` wants it, rounded up; 0 when the deadline is over.
+  /// The remaining time for `poll`, rounded up; 0 after the deadline.
   public var milliseconds: Int32 {
     let now = Self.now
     guard nanoseconds > now else { return 0 }
@@ -29,9 +29,9 @@ public struct Deadline: Sendable {
   }
 }
 
-/// Looks again and again until `condition` holds.
+/// Checks repeatedly until `condition` returns true.
 ///
-/// - Throws: ``TestFailure`` with `what` when it doesn't in time; what `condition` throws.
+/// - Throws: ``TestFailure`` with `what` on timeout; any error of `condition`.
 public func eventually(
   _ what: @autoclosure () -> String, within seconds: Double = Deadline.patience,
   every interval: Double = 0.01,
@@ -44,7 +44,7 @@ public func eventually(
   }
 }
 
-/// Sleeps that many seconds.
+/// Sleeps for that many seconds.
 public func pause(_ seconds: Double) {
   usleep(UInt32(seconds * 1e6))
 }

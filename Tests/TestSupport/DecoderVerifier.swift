@@ -1,20 +1,20 @@
-/// A decoder that is fed a stream piece by piece.
+/// A decoder that processes a stream piece by piece.
 public protocol IncrementalDecoder: AnyObject {
   associatedtype Output: Equatable
 
-  /// Takes the next bytes of the stream, valid during the call only, and gives what they complete.
+  /// Processes the next bytes of the stream, which are valid only during the call, and returns the completed outputs.
   func feed(_ chunk: UnsafeRawBufferPointer) throws -> [Output]
 
-  /// True when the stream may end here: nothing is left of an unfinished output.
+  /// Whether the stream may end here, without an unfinished output.
   var isBetweenOutputs: Bool { get }
 }
 
-/// Feeds a decoder the same bytes cut in many ways, and expects the same of it each time.
+/// Passes a decoder the same bytes, split in many ways, and expects the same outputs each time.
 ///
-/// Each chunk lies in memory of just its size, which is overwritten after the call: a decoder that reads beyond a chunk is found by the
-/// address sanitizer, one that keeps a pointer into it gives wrong outputs.
+/// Each chunk is in memory of exactly its size, which is overwritten after the call. The address sanitizer finds a decoder that reads beyond a chunk.
+/// A decoder that keeps a pointer into a chunk returns wrong outputs.
 public struct DecoderVerifier<Decoder: IncrementalDecoder> {
-  /// What came out differed from what was expected.
+  /// The outputs differed from the expected ones.
   public struct Mismatch: Error, CustomStringConvertible {
     public let description: String
   }
@@ -23,15 +23,15 @@ public struct DecoderVerifier<Decoder: IncrementalDecoder> {
   private var random: SeededRandom
 
   /// - Parameters:
-  ///   - random: for the random cuts.
-  ///   - makeDecoder: a decoder at the start of a stream.
+  ///   - random: for the random splits.
+  ///   - makeDecoder: returns a decoder at the start of a stream.
   public init(random: SeededRandom, makeDecoder: @escaping () -> Decoder) {
     self.makeDecoder = makeDecoder
     self.random = random
   }
 
-  /// Expects `outputs` of the stream of all examples, and of each alone: whole, byte by byte, cut once at every place, with
-  /// empty chunks between, and cut at random places.
+  /// Expects `outputs` for the stream of all examples, and for each example alone: whole, byte by byte, split once at every position, with empty
+  /// chunks between, and split at random positions.
   public mutating func verify(_ examples: [(bytes: [UInt8], output: Decoder.Output)]) throws {
     for example in examples {
       try expect([example.output], of: [example.bytes], "one alone")
@@ -53,7 +53,7 @@ public struct DecoderVerifier<Decoder: IncrementalDecoder> {
     }
   }
 
-  /// Expects the outputs, then an error for which `isExpected` holds, of the stream cut in the same ways.
+  /// Expects the outputs, then an error that `isExpected` accepts, for the stream split in the same ways.
   public mutating func verifyFailure(
     _ stream: [UInt8], after outputs: [Decoder.Output], _ isExpected: (any Error) -> Bool
   ) throws {
@@ -81,7 +81,7 @@ public struct DecoderVerifier<Decoder: IncrementalDecoder> {
     do {
       for chunk in chunks { outputs += try feed(chunk, to: decoder) }
     } catch let error where isExpected(error) {
-      // What the chunk that fails completes is lost with it. A single byte completes nothing and fails too.
+      // Outputs completed by the failing chunk are lost. A single byte can't both complete an output and fail.
       let isWhole = chunks.allSatisfy { $0.count == 1 }
       guard isWhole ? expected == outputs : expected.starts(with: outputs) else {
         throw Mismatch(description: "got \(outputs) instead of \(expected) before the error")
@@ -103,9 +103,9 @@ public struct DecoderVerifier<Decoder: IncrementalDecoder> {
     return try decoder.feed(UnsafeRawBufferPointer(memory))
   }
 
-  /// Cuts a stream at random places.
+  /// Splits a stream at random positions.
   private mutating func randomChunks(of stream: [UInt8]) -> [[UInt8]] {
-    // Mostly small pieces, sometimes ones that hold several outputs.
+    // Mostly small pieces, sometimes large ones with several outputs.
     let largest = [2, 8, 40, 400].randomElement(using: &random)!
     var chunks: [[UInt8]] = []
     var rest = stream[...]

@@ -2,13 +2,12 @@ import Glibc
 import SluiceWire
 import Synchronization
 
-/// A server on the loopback interface that isn't a broker, or not a good one: it answers as it is told to, one connection after the
-/// other.
+/// A server on the loopback interface that is no broker, or a faulty one: it sends scripted answers, on one connection after another.
 public final class FakeServer: Sendable {
-  /// What to answer to bytes that arrived.
+  /// The answer to received bytes.
   public enum Answer: Sendable {
     case send([UInt8])
-    /// And close; without any, just that.
+    /// Sends the bytes, if any, and closes the connection.
     case finish([UInt8])
   }
 
@@ -17,7 +16,7 @@ public final class FakeServer: Sendable {
   private let isStopped = Flag()
   private let thread = Mutex<BackgroundThread?>(nil)
 
-  /// - Parameter greeting: sent to each client that connects.
+  /// - Parameter greeting: sent to each client after it connects.
   public init(
     greeting: [UInt8] = [], _ answer: @escaping @Sendable ([UInt8]) -> Answer
   ) throws {
@@ -81,7 +80,7 @@ public final class FakeServer: Sendable {
     }
   }
 
-  /// An address without a listener; it isn't handed out again.
+  /// An address without a listener, which isn't used again.
   public static func nobody() throws -> String {
     let server = try FakeServer { _ in .finish([]) }
     return server.address

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Chromium without a window, told what to do through its remote protocol: messages of JSON, each with a zero byte behind it.
+/// Chromium without a window, controlled by its remote protocol: JSON messages, each followed by a zero byte.
 ///
 /// Used by one thread at a time.
 public final class HeadlessBrowser {
@@ -8,15 +8,15 @@ public final class HeadlessBrowser {
   private let profile: String
   private var lastNumber = 0
   private var session: String?
-  /// How much of the output has been looked through, byte by byte.
+  /// The number of output bytes searched so far.
   private var looked = 0
 
-  /// Starts it with an empty page.
+  /// Starts the browser with an empty page.
   public init(_ program: String) throws {
     var template = Array("/tmp/sluice-browser-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw TestFailure("mkdtemp: error \(errno)") }
     profile = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
-    // It listens at descriptor 3, and answers at 4. As root it has no sandbox, and what it shows is our own.
+    // It reads from descriptor 3 and answers on 4. As root it has no sandbox; it shows only our own pages.
     let options =
       "--headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --remote-debugging-pipe"
     process = try ChildProcess(
@@ -39,7 +39,7 @@ public final class HeadlessBrowser {
     _ = try call("Page.navigate", "{\"url\":\"\(address)\"}")
   }
 
-  /// - Parameter dark: whether the user prefers that.
+  /// - Parameter dark: whether the user prefers dark mode.
   public func show(width: Int, dark: Bool) throws {
     _ = try call(
       "Emulation.setDeviceMetricsOverride",
@@ -49,7 +49,7 @@ public final class HeadlessBrowser {
       "{\"features\":[{\"name\":\"prefers-color-scheme\",\"value\":\"\(dark ? "dark" : "light")\"}]}")
   }
 
-  /// Whether an expression is true in the page. It has no quotation marks but single ones.
+  /// Whether an expression is true in the page. The expression may contain only single quotation marks.
   public func holds(_ expression: String) throws -> Bool {
     try call("Runtime.evaluate", "{\"expression\":\"Boolean(\(expression))\",\"returnByValue\":true}")
       .contains("\"value\":true")
@@ -64,7 +64,7 @@ public final class HeadlessBrowser {
     _ = try call("Runtime.evaluate", "{\"expression\":\"\(expression)\"}")
   }
 
-  /// What the page has complained of so far: faults of scripts, and what its policy has forbidden.
+  /// The page's errors so far: exceptions of scripts, and violations of its content policy.
   public var complaints: [String] {
     process.standardOutput.bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }.filter {
       $0.contains("\"method\":\"Runtime.exceptionThrown\"")

@@ -1,7 +1,7 @@
 extension [UInt8] {
-  /// Bytes written as pairs of hexadecimal digits, with any white space between them.
+  /// Bytes from pairs of hexadecimal digits, optionally separated by white space.
   ///
-  /// - Precondition: there is nothing else in `hex`, and no digit too few.
+  /// - Precondition: `hex` contains only digits and white space, and an even number of digits.
   public init(hex: String) {
     let digits = hex.filter { !$0.isWhitespace }.map { digit -> UInt8 in
       guard let value = digit.hexDigitValue else { fatalError("\(digit) isn't a hexadecimal digit") }
@@ -11,7 +11,7 @@ extension [UInt8] {
     self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 
-  /// The same as two digits a byte, in groups of four bytes.
+  /// The bytes as two digits each, in groups of four bytes.
   public var hex: String {
     enumerated().reduce(into: "") { text, byte in
       if byte.offset > 0, byte.offset.isMultiple(of: 4) { text += " " }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Programs that tests use when they are there.
+/// Programs that tests use if installed.
 public enum InstalledTool {
-  /// The first of these that is there; nil for none.
+  /// The first of these paths that exists; nil if none does.
   static func first(_ paths: String...) -> String? { paths.first { access($0, X_OK) == 0 } }
 }
 

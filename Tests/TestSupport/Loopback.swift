@@ -6,9 +6,9 @@ public enum Loopback {
   private static let used = Atomic<UInt32>(0)
   private static let hasMany = canBind(host(number: 1))
 
-  /// An address that this process hasn't used before, and that others are unlikely to.
+  /// An address that this process hasn't used before, and that others are unlikely to use.
   ///
-  /// A free port may be taken by another process the next moment. On an address of its own a test needn't care.
+  /// Another process may take a free port at any time; with a separate address a test needn't care.
   public static func freshHost() -> String {
     hasMany ? host(number: used.wrappingAdd(1, ordering: .relaxed).newValue) : "127.0.0.1"
   }
@@ -18,7 +18,7 @@ public enum Loopback {
     return "127.\(1 + process % 250).\((process / 250 + number / 250) % 250).\(1 + number % 250)"
   }
 
-  /// A sandbox may know but one.
+  /// A sandbox may support only one address.
   private static func canBind(_ host: String) -> Bool {
     let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { return false }

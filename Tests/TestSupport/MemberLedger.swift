@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// The account of one member of a group: what it was granted and what it got, checked frame by frame.
+/// The ledger of one member of a group: its grants and deliveries, checked frame by frame.
 public struct MemberLedger {
   public struct Record: Hashable, Sendable {
     public var offset: UInt64
@@ -16,7 +16,7 @@ public struct MemberLedger {
   public private(set) var records: [Record] = []
   public private(set) var joined: Subscribed?
   public private(set) var isLive = false
-  /// Records that the broker said were gone.
+  /// Records that the broker reported as dropped.
   public private(set) var missed: UInt64 = 0
   public private(set) var ending: Complete.Ending?
   public private(set) var fault: Fault?
@@ -79,7 +79,7 @@ public struct MemberLedger {
 }
 
 extension RawClient {
-  /// JOIN, and all that comes until the answer.
+  /// Sends JOIN, and receives frames until the reply.
   @discardableResult
   public func join(
     _ topic: String, _ group: String, stream: UInt32, from start: Subscribe.Start = .replay,
@@ -104,7 +104,7 @@ extension RawClient {
       stream: stream)
   }
 
-  /// JOIN, which must be refused.
+  /// Sends JOIN, which must be denied.
   public func expectNoJoin(
     _ topic: String, _ group: String, _ settings: JoinGroup.Settings, _ code: ErrorCode, stream: UInt32 = 999
   ) throws {
@@ -114,13 +114,13 @@ extension RawClient {
     try require(fault?.code == code, "expected \(code), got \(fault.map { "\($0)" } ?? "no fault")")
   }
 
-  /// DEMAND of a member, entered before it is sent.
+  /// Sends a member's DEMAND, after recording it.
   public func ask(_ total: UInt64, stream: UInt32) throws {
     members[stream]!.grant(through: total)
     try send(Demand(grantedThrough: total), stream: stream)
   }
 
-  /// Receives until the member has had so many records in all.
+  /// Receives until the member has `count` records in all.
   public func receiveShare(_ count: Int, stream: UInt32) throws {
     try receive(until: "\(count) records for member \(stream); there are \(members[stream]!.texts)") {
       try require(
@@ -131,7 +131,7 @@ extension RawClient {
     }
   }
 
-  /// SETTLE for some of the records that a member got, by their places.
+  /// Sends SETTLE for some of the member's records, by their indexes.
   public func settle(_ verdict: Settle.Verdict, _ places: Int..., stream: UInt32) throws {
     for place in places {
       let record = members[stream]!.records[place]

@@ -2,7 +2,7 @@ import Glibc
 
 /// The service manager's end of `NOTIFY_SOCKET`.
 public final class NotifySocket {
-  /// What the variable says.
+  /// The value of the variable.
   public let name: String
   private let directory: TemporaryDirectory
   private let descriptor: Int32
@@ -41,7 +41,7 @@ public final class NotifySocket {
     return String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n")
   }
 
-  /// Whether nothing has been told that wasn't received.
+  /// Whether no unread message is waiting.
   public var isSilent: Bool {
     var byte: UInt8 = 0
     return recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) < 0

@@ -1,12 +1,12 @@
 import Glibc
 
-/// What Linux says of a process's memory. Under a sanitizer, which takes several times as much and keeps what was freed, nothing: all is 0.
+/// A process's memory as reported by Linux. All values are 0 under a sanitizer, which uses several times as much and keeps freed memory.
 public struct ProcessMemory: Sendable {
-  /// `VmRSS`: what it has in memory now, in bytes.
+  /// `VmRSS`: the present resident memory in bytes.
   public var resident: Int
-  /// `RssAnon`: that part of it which isn't of files, in bytes.
+  /// `RssAnon`: the part of it that isn't backed by files, in bytes.
   public var anonymous: Int
-  /// `VmHWM`: the most that it ever had, in bytes.
+  /// `VmHWM`: the highest resident memory so far, in bytes.
   public var peak: Int
 
   public init(of pid: pid_t) throws {
@@ -27,7 +27,7 @@ public struct ProcessMemory: Sendable {
   }
 }
 
-/// A whole file.
+/// Reads a whole file.
 public func readFile(_ path: String) throws -> [UInt8] {
   let descriptor = open(path, O_RDONLY | O_CLOEXEC)
   guard descriptor >= 0 else { throw TestFailure("open \(path): error \(errno)") }

@@ -1,39 +1,39 @@
 import SluiceWire
 
-/// The account of one publication: what it may send, has sent, and what was acknowledged.
+/// The ledger of one publication: grants, sent records and acknowledgements.
 public struct PublicationLedger {
   public let topic: String
   public private(set) var epoch: UInt64?
   public private(set) var granted: UInt64 = 0
   public private(set) var bytesGranted: UInt64 = 0
-  /// What a source was told last: whether the topic is connected.
+  /// Whether the topic is connected, as last reported to a source.
   public private(set) var isConnected: Bool?
   public private(set) var acknowledged: UInt64 = 0
-  /// The offset of the last record that was acknowledged.
+  /// The offset of the last acknowledged record.
   public private(set) var lastOffset: UInt64?
   /// Records sent so far.
   public var sent: UInt64 = 0
-  /// Bytes of the batches.
+  /// Bytes of the batches sent so far.
   public var bytesSent: UInt64 = 0
-  /// Whether the topic may start over, with offsets from 0.
+  /// Whether the topic may restart, with offsets from 0.
   public var mayStartOver = false
-  /// How the stream ended, if it has.
+  /// How the stream ended; nil while it is open.
   public private(set) var end: SubscriptionLedger.Event?
 
   init(topic: String) {
     self.topic = topic
   }
 
-  /// How many of these records may be sent now, by where each begins in its batch: the last may end beyond the bytes granted.
+  /// How many of these records may be sent now, given the start of each in its batch. The last one may exceed the granted bytes.
   public func allowed(of starts: ArraySlice<Int>) -> Int {
     guard let first = starts.first, sent < granted, bytesSent < bytesGranted else { return 0 }
     let bytes = bytesGranted - bytesSent
     return starts.prefix(Int(clamping: granted - sent)).prefix { UInt64($0 - first) < bytes }.count
   }
 
-  /// Whether so many records may be sent now. The last of them may go beyond the bytes granted.
+  /// Whether `records` records may be sent now. The last one may exceed the granted bytes.
   ///
-  /// - Parameter start: how many bytes of the batch are in front of its last record.
+  /// - Parameter start: the bytes of the batch before its last record.
   public func allows(records: UInt64, beforeLast start: Int) -> Bool {
     guard sent + records <= granted, bytesSent < bytesGranted else { return false }
     return UInt64(start) < bytesGranted - bytesSent

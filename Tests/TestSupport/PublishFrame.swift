@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension BatchBuilder {
-  /// A frame PUBLISH with the batch.
+  /// A PUBLISH frame with the batch.
   public func publishFrame(from sequence: UInt64, stream: UInt32, flags: UInt8 = 0) -> [UInt8] {
     var front = [UInt8](repeating: 0, count: FrameHeader.size + PublishHeader.size)
     front.withUnsafeMutableBytes {

@@ -1,10 +1,10 @@
 import SluiceWire
 
-/// Subscribing, publishing and asking, as most tests do it.
+/// Common operations of tests: subscriptions, publications and requests.
 extension RawClient {
   // MARK: Subscriptions
 
-  /// SUBSCRIBE, without waiting for the answer.
+  /// Sends SUBSCRIBE, without waiting for the reply.
   public func sendSubscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
     lag: Subscribe.LagPolicy? = .skip, epoch: UInt64 = 0, granted: UInt64 = Credit.unlimited,
@@ -17,7 +17,7 @@ extension RawClient {
         filter: RecordFilter(conditions)), stream: stream)
   }
 
-  /// SUBSCRIBE and SUBSCRIBED.
+  /// Sends SUBSCRIBE and receives SUBSCRIBED.
   @discardableResult
   public func subscribe(
     _ topic: String, stream: UInt32, from start: Subscribe.Start = .replay,
@@ -37,13 +37,13 @@ extension RawClient {
       epoch: epoch, nextOffset: next, liveOffset: live, gaps: subscriptions[stream]!.gaps)
   }
 
-  /// DEMAND with a total, entered before it is sent.
+  /// Sends DEMAND with a total, after recording it.
   public func demand(_ total: UInt64, stream: UInt32) throws {
     subscriptions[stream]!.grant(through: total)
     try send(Demand(grantedThrough: total), stream: stream)
   }
 
-  /// Receives until the subscription has had so many records in all.
+  /// Receives until the subscription has `count` records in all.
   public func receiveRecords(
     _ count: UInt64, stream: UInt32, within seconds: Double = Deadline.patience
   ) throws {
@@ -69,7 +69,7 @@ extension RawClient {
     subscriptions[stream]?.events ?? []
   }
 
-  /// CANCEL, and all that comes until CANCELLED.
+  /// Sends CANCEL, and receives frames until CANCELLED.
   public func cancel(stream: UInt32) throws {
     try send(Cancel(), stream: stream)
     _ = try receive("CANCELLED on stream \(stream)") { $0.stream == stream && $0.type == .cancelled }
@@ -77,7 +77,7 @@ extension RawClient {
 
   // MARK: Publications
 
-  /// PUBLISH_OPEN and PUBLISH_OPENED.
+  /// Sends PUBLISH_OPEN and receives PUBLISH_OPENED.
   public func openPublication(
     _ topic: String, stream: UInt32, acknowledgement: PublishOpen.Acknowledgement = .received,
     role: PublishOpen.Role = .producer, producer: UInt64 = 0, from first: UInt64 = 0
@@ -93,7 +93,7 @@ extension RawClient {
     }
   }
 
-  /// Publishes records as the broker grants them: in one batch if it may be.
+  /// Publishes records as the broker grants them, in one batch if possible.
   public func publish(_ batch: BatchBuilder, stream: UInt32) throws {
     let starts = Self.starts(of: batch.bytes)
     var rest = starts[...]
@@ -117,7 +117,7 @@ extension RawClient {
     }
   }
 
-  /// Where each record of a batch begins.
+  /// The start of each record in a batch.
   private static func starts(of batch: [UInt8]) -> [Int] {
     batch.withUnsafeBytes { batch in
       var starts: [Int] = []
@@ -152,7 +152,7 @@ extension RawClient {
     try publish(payloads.map { [UInt8]($0.utf8) }, stream: stream)
   }
 
-  /// Waits until all that was published is acknowledged.
+  /// Waits until all published records are acknowledged.
   public func receiveAcknowledgements(stream: UInt32, within seconds: Double = Deadline.patience) throws {
     try receive(until: "the last ACK on stream \(stream)", within: seconds) {
       let ledger = publications[stream]!
@@ -171,14 +171,14 @@ extension RawClient {
     try cancel(stream: stream)
   }
 
-  /// COMPLETE on a publication, and all that comes until its answer.
+  /// Sends COMPLETE on a publication, and receives frames until the reply.
   public func complete(_ ending: Complete.Ending = .finished, stream: UInt32) throws {
     try send(Complete(ending), stream: stream)
     try receive(until: "the answer to COMPLETE") { publications[stream]!.end != nil }
     try require(publications[stream]!.end == .cancelled, "COMPLETE led to \(publications[stream]!.end!)")
   }
 
-  /// Makes a topic end, by a publication for that.
+  /// Completes a topic with a new publication.
   public func end(_ topic: String, _ ending: Complete.Ending = .finished, stream: UInt32 = 1000) throws {
     try openPublication(topic, stream: stream)
     try complete(ending, stream: stream)
@@ -197,7 +197,7 @@ extension RawClient {
 
   // MARK: Requests
 
-  /// TOPIC_SHOW.
+  /// Sends TOPIC_SHOW. Returns the reply.
   public func show(_ topic: String, stream: UInt32 = 1001) throws -> TopicInfo {
     try send(TopicShow(topic: topic), stream: stream)
     return try answer(TopicInfo.self, stream: stream)
@@ -250,7 +250,7 @@ extension RawClient {
     _ = try answer(Done.self, stream: stream)
   }
 
-  /// The next frame on this stream; those of other streams are accounted for.
+  /// The next frame on this stream; frames of other streams are recorded in their ledgers.
   public func answer<F: Frame>(_ type: F.Type, stream: UInt32) throws -> F {
     try receive("\(F.type) on stream \(stream)") { $0.stream == stream }.decode(F.self)
   }

@@ -1,27 +1,27 @@
 import Glibc
 import SluiceWire
 
-/// A client made of nothing but a socket and the wire codec: it sends what it is told to, right or wrong, and checks all that comes.
+/// A client consisting of a socket and the wire codec: it sends any frames, valid or invalid, and checks every frame it receives.
 ///
-/// Whatever arrives is put into the accounts of its streams first, so that a broker that breaks a rule is found out by any test.
-/// PINGs are answered on the way. Used by one thread at a time.
+/// Each received frame is first recorded in the ledger of its stream, so that any test detects a broker that breaks a rule. PINGs are answered
+/// automatically. Used by one thread at a time.
 public final class RawClient {
   public let socket: RawSocket
   public private(set) var welcome: Welcome?
-  /// The accounts of subscriptions by stream; they stay when the stream has ended, until the number is used again.
+  /// The ledgers of subscriptions by stream. They stay after the end of the stream, until its number is reused.
   public var subscriptions: [UInt32: SubscriptionLedger] = [:]
-  /// The accounts of members of groups by stream.
+  /// The ledgers of members of groups by stream.
   public var members: [UInt32: MemberLedger] = [:]
-  /// The accounts of publications by stream.
+  /// The ledgers of publications by stream.
   public var publications: [UInt32: PublicationLedger] = [:]
   /// Whether PINGs are answered.
   public var answersPings = true
-  /// PINGs that came.
+  /// The number of received PINGs.
   public private(set) var pings = 0
-  /// What the broker said about going away.
+  /// The broker's GOAWAY.
   public private(set) var goAway: GoAway?
 
-  /// Lives as long as the client: the broker's process.
+  /// The broker's process, retained as long as the client.
   var broker: BrokerProcess?
 
   private var decoder = FrameDecoder(maximumFrame: 64 << 20)
@@ -31,10 +31,10 @@ public final class RawClient {
   private var sent = 0
   private var ending: RawSocket.Closed?
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
-  /// However the waits add up, a client isn't used any longer than this.
+  /// The longest use of a client, over all waits.
   private let lifetime = Deadline(in: 900)
 
-  /// Connects, and says nothing yet.
+  /// Connects without sending anything.
   public init(_ address: String, receiveBuffer: Int? = nil, from source: String? = nil) throws {
     socket = try RawSocket(address, receiveBuffer: receiveBuffer, from: source)
   }
@@ -43,7 +43,7 @@ public final class RawClient {
     buffer.deallocate()
   }
 
-  /// HELLO and WELCOME.
+  /// Sends HELLO and receives WELCOME.
   @discardableResult
   public func shakeHands(
     name: String = "test", versions: ClosedRange<UInt16> = 1...1, keepalive: UInt32 = 0,
@@ -62,7 +62,7 @@ public final class RawClient {
     try send(raw: frame.encoded(stream: stream))
   }
 
-  /// Sends bytes as they are, all of them; reads meanwhile, so that neither side waits for the other.
+  /// Sends all bytes unchanged. Reads meanwhile, so that neither side waits for the other.
   public func send(raw bytes: [UInt8], within seconds: Double = Deadline.patience) throws {
     try enqueue(raw: bytes)
     let deadline = Deadline(in: seconds)
@@ -75,16 +75,16 @@ public final class RawClient {
     }
   }
 
-  /// Sends bytes as far as there is room; `pump()` sends the rest.
+  /// Sends as many bytes as the socket accepts; `pump()` sends the rest.
   public func enqueue(raw bytes: [UInt8]) throws {
     outgoing += bytes
     try flush()
   }
 
-  /// Whether the connection has ended, with whatever there may still be to be handed out.
+  /// Whether the connection has ended. Received frames may still be waiting.
   public var hasEnded: Bool { ending != nil }
 
-  /// How many bytes wait for room.
+  /// The number of bytes not sent yet.
   public var unsentBytes: Int { outgoing.count - sent }
 
   private func flush() throws {
@@ -101,10 +101,9 @@ public final class RawClient {
 
   // MARK: Receiving
 
-  /// The next frame that isn't a PING, accounted for.
+  /// The next frame other than a PING, recorded in its ledger.
   ///
-  /// - Throws: ``TestFailure`` when none comes in time; ``RawSocket/Closed`` when the connection has ended and all that came before
-  ///   was handed out.
+  /// - Throws: ``TestFailure`` if none arrives in time; ``RawSocket/Closed`` if the connection has ended and all received frames were returned.
   public func receive(within seconds: Double = Deadline.patience) throws -> ReceivedFrame {
     let deadline = Deadline(in: seconds)
     while true {
@@ -117,7 +116,7 @@ public final class RawClient {
     }
   }
 
-  /// The next frame, if one comes by then; nil also at the end of the connection.
+  /// The next frame, if one arrives in time; nil also at the end of the connection.
   public func receiveIfAny(within seconds: Double) throws -> ReceivedFrame? {
     let deadline = Deadline(in: seconds)
     while true {
@@ -127,9 +126,9 @@ public final class RawClient {
     }
   }
 
-  /// Takes over what has arrived, and sends what there is room for, without waiting.
+  /// Reads received bytes, and sends as many bytes as the socket accepts, without waiting.
   ///
-  /// - Parameter reads: how often to read at most, 256 KiB at a time.
+  /// - Parameter reads: the most reads, of up to 256 KiB each.
   public func pump(reads: Int = 8) throws {
     guard ending == nil else { return }
     do {
@@ -143,7 +142,7 @@ public final class RawClient {
         }
       }
     } catch let closed as RawSocket.Closed {
-      // What came before is still to be handed out. A failed write doesn't end what can be read.
+      // Frames received before are still returned. After a failed write, reading may still succeed.
       while let count = try? socket.read(into: buffer) {
         try decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) {
           header, body throws(WireError) in
@@ -155,7 +154,7 @@ public final class RawClient {
     }
   }
 
-  /// Accounts for all that has arrived.
+  /// Records all received frames in their ledgers.
   public func settle() throws {
     while try takeArrived() != nil {}
   }
@@ -182,7 +181,7 @@ public final class RawClient {
   private func account(_ frame: ReceivedFrame) throws {
     if frame.type == .goAway { goAway = try frame.decode(GoAway.self) }
     if subscriptions[frame.stream] != nil {
-      // In place: the account may hold many payloads.
+      // In place, because the ledger may contain many payloads.
       try subscriptions[frame.stream]!.account(frame)
     } else if members[frame.stream] != nil {
       try members[frame.stream]!.account(frame)
@@ -193,7 +192,7 @@ public final class RawClient {
 
   // MARK: Expecting
 
-  /// The next frame, which must be this one.
+  /// The next frame, which must be of this type and stream.
   public func expect<F: Frame>(
     _ type: F.Type, stream: UInt32, within seconds: Double = Deadline.patience
   ) throws -> F {
@@ -213,7 +212,7 @@ public final class RawClient {
     return fault
   }
 
-  /// Nothing more comes, and the broker closes in an orderly way.
+  /// Checks that no further frame arrives and that the broker closes the connection in order.
   public func expectClosed(within seconds: Double = Deadline.patience) throws {
     do {
       throw TestFailure("expected the end of the connection, got \(try receive(within: seconds))")
@@ -222,17 +221,16 @@ public final class RawClient {
     }
   }
 
-  /// The end of the connection, in whichever way it is told.
+  /// Waits for the end of the connection, orderly or by a reset.
   ///
-  /// For those that may have sent something after the broker had closed: it waits for its peers for two seconds, and answers them with
-  /// a reset from then on.
+  /// For clients that may have sent bytes after the broker closed: the broker waits two seconds for its peers, and then answers with a reset.
   public func expectEnd(within seconds: Double = Deadline.patience) throws {
     do {
       throw TestFailure("expected the end of the connection, got \(try receive(within: seconds))")
     } catch is RawSocket.Closed {}
   }
 
-  /// Receives until `condition` holds.
+  /// Receives until `condition` returns true.
   public func receive(
     until what: @autoclosure () -> String, within seconds: Double = Deadline.patience,
     _ condition: () throws -> Bool
@@ -248,7 +246,7 @@ public final class RawClient {
     }
   }
 
-  /// Receives until such a frame comes, and returns it.
+  /// Receives until a matching frame arrives, and returns it.
   public func receive(
     _ what: @autoclosure () -> String, within seconds: Double = Deadline.patience,
     where isWanted: (ReceivedFrame) throws -> Bool
@@ -263,7 +261,7 @@ public final class RawClient {
     return found!
   }
 
-  /// A round trip: whatever the broker did because of earlier frames of this connection has been received afterwards.
+  /// Makes a round trip: afterwards, all effects of earlier frames on this connection have been received.
   public func roundTrip() throws {
     let token = UInt64.random(in: .min ... .max)
     try send(Ping(token: token), stream: 0)

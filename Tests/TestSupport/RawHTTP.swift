@@ -1,10 +1,10 @@
-/// A client of HTTP in the plainest way: what is sent is what a test has written.
+/// A minimal HTTP client, which sends exactly the text that a test provides.
 ///
 /// Used by one thread at a time.
 public final class RawHTTP {
   public struct Answer: Sendable {
     public var status: Int
-    /// By names in small letters.
+    /// By name in lower case.
     public var headers: [String: String]
     public var body: [UInt8]
 
@@ -21,7 +21,7 @@ public final class RawHTTP {
     host = address
   }
 
-  /// One request on a connection of its own.
+  /// Sends one request on a new connection.
   public static func get(
     _ address: String, _ target: String, method: String = "GET", headers: [String] = []
   ) throws -> Answer {
@@ -30,14 +30,14 @@ public final class RawHTTP {
     return try client.answer(hasBody: method != "HEAD")
   }
 
-  /// The same with a body, whose length is stated.
+  /// The same with a body and its content length.
   public static func send(
     _ address: String, _ method: String, _ target: String, headers: [String] = [], body: String? = nil
   ) throws -> Answer {
     let client = try RawHTTP(address)
     let length = body.map { ["Content-Length: \($0.utf8.count)"] } ?? []
     try client.request(target, method: method, headers: headers + length + ["Connection: close"])
-    // A request that is refused by its head alone may be answered, and its connection closed, before its body is sent.
+    // If the head alone is rejected, the server may respond and close the connection before the body is sent.
     if let body { try? client.send(body) }
     return try client.answer(hasBody: method != "HEAD")
   }
@@ -57,7 +57,7 @@ public final class RawHTTP {
     }
   }
 
-  /// The next answer, which says how long it is, or ends with the connection.
+  /// The next response, with a stated length or until the end of the connection.
   public func answer(hasBody: Bool = true) throws -> Answer {
     let end = Array("\r\n\r\n".utf8)
     var head: Int?
@@ -79,14 +79,14 @@ public final class RawHTTP {
     return answer
   }
 
-  /// Reads until this was there; returns all that came since the last time.
+  /// Reads until `mark` has arrived. Returns the text received since the last call.
   public func text(upTo mark: String) throws -> String {
     while !String(decoding: received, as: UTF8.self).contains(mark) { try readMore() }
     defer { received = [] }
     return String(decoding: received, as: UTF8.self)
   }
 
-  /// Waits until the other side has closed.
+  /// Waits until the other side has closed the connection.
   public func waitForClose() throws {
     do {
       while true { try readMore() }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// A TCP connection in the plainest way: system calls, and a deadline on each wait.
+/// A TCP connection by plain system calls, with a deadline for each wait.
 ///
 /// Used by one thread at a time.
 public final class RawSocket {
-  /// The connection was ended by the peer; with an error number when it was reset.
+  /// The peer has ended the connection; with an error number if it was reset.
   public struct Closed: Error, CustomStringConvertible {
     public var code: Int32?
     public var description: String {
@@ -17,8 +17,8 @@ public final class RawSocket {
   /// Connects to `HOST:PORT`, numeric.
   ///
   /// - Parameters:
-  ///   - receiveBuffer: the size of the kernel's buffer, in bytes; nil for the system's.
-  ///   - source: the numeric address to come from; nil for the system's choice.
+  ///   - receiveBuffer: the size of the kernel's buffer in bytes; nil for the system's default.
+  ///   - source: the client's numeric address; nil for the system's choice.
   public init(_ address: String, receiveBuffer: Int? = nil, from source: String? = nil) throws {
     guard let colon = address.lastIndex(of: ":"), let port = UInt16(address[address.index(after: colon)...])
     else { throw TestFailure("\(address) isn't HOST:PORT") }
@@ -63,7 +63,7 @@ public final class RawSocket {
     }
   }
 
-  /// Closes it, in the ordinary way.
+  /// Closes it in order.
   public func close() {
     if descriptor >= 0 { Glibc.close(descriptor) }
     descriptor = -1
@@ -76,14 +76,14 @@ public final class RawSocket {
     close()
   }
 
-  /// Says that nothing more will be sent.
+  /// Closes the sending half.
   public func endOutput() {
     shutdown(descriptor, Int32(SHUT_WR))
   }
 
-  /// Reads what is there, without waiting.
+  /// Reads available bytes without waiting.
   ///
-  /// - Returns: how many bytes; nil for none now.
+  /// - Returns: the number of bytes; nil if none are available.
   /// - Throws: ``Closed`` at the end.
   public func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
     while true {
@@ -96,7 +96,7 @@ public final class RawSocket {
     }
   }
 
-  /// Writes as much as there is room for, without waiting.
+  /// Writes as many bytes as the socket accepts, without waiting.
   public func write(_ bytes: UnsafeRawBufferPointer) throws -> Int {
     while true {
       let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
@@ -107,7 +107,7 @@ public final class RawSocket {
     }
   }
 
-  /// Waits until there is something to read or, if asked for, room to write. False when the deadline came first.
+  /// Waits until the socket is readable or, with `toWrite`, writable. Returns false on timeout.
   public func wait(toWrite: Bool = false, until deadline: Deadline) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(POLLIN | (toWrite ? POLLOUT : 0)), revents: 0)
     while true {

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// A frame that came from the broker.
+/// A frame received from the broker.
 public struct ReceivedFrame: Sendable, CustomStringConvertible {
   public var header: FrameHeader
   public var body: [UInt8]
@@ -13,7 +13,7 @@ public struct ReceivedFrame: Sendable, CustomStringConvertible {
   public var type: FrameType { header.type }
   public var stream: UInt32 { header.stream }
 
-  /// - Throws: ``TestFailure`` when it is of another type, `WireError` when it can't be decoded.
+  /// - Throws: ``TestFailure`` if it has another type, `WireError` if it can't be decoded.
   public func decode<F: Frame>(_ type: F.Type) throws -> F {
     guard header.type == F.type else { throw TestFailure("expected \(F.type), got \(self)") }
     return try body.withUnsafeBytes { bytes throws(WireError) in try F(body: bytes) }

@@ -1,15 +1,15 @@
 import Glibc
 import SluiceIO
 
-/// A stream that takes as much as it is told to, and keeps it.
+/// A stream that records the bytes written to it, with limits set by the test.
 public final class RecordingStream: ByteStream {
-  /// How many bytes each write takes, in turn; the last goes on for ever. Empty for everything.
+  /// How many bytes each write accepts, in turn; the last value repeats. Empty for no limit.
   public var capacities: [Int] = []
-  /// What the next write fails with.
+  /// The error of the next write.
   public var error: IOError?
   public private(set) var bytes: [UInt8] = []
   public private(set) var writes = 0
-  /// The most vectors that came at once.
+  /// The most vectors in one write.
   public private(set) var mostVectors = 0
 
   public let peer = SocketAddress.unix("recording")
@@ -33,7 +33,7 @@ public final class RecordingStream: ByteStream {
   }
 
   public func start(_ handler: any ByteStreamHandler) {}
-  /// What comes from the peer.
+  /// Bytes from the peer, which reads return.
   public var inbox: [UInt8] = []
 
   public func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {

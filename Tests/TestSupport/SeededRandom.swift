@@ -1,6 +1,6 @@
 import Glibc
 
-/// Random numbers that come again for the same seed: SplitMix64.
+/// Random numbers that are the same for the same seed: SplitMix64.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
@@ -24,7 +24,7 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A generator of its own for another thread.
+  /// A separate generator for another thread.
   public mutating func split() -> SeededRandom {
     SeededRandom(seed: next())
   }

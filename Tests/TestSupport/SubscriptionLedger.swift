@@ -1,11 +1,11 @@
 import SluiceWire
 
-/// The account of one subscription: what it was granted and what it got, checked frame by frame.
+/// The ledger of one subscription: its grants and received records, checked frame by frame.
 ///
-/// It fails as soon as the broker does what it must not: more records than were granted, a gap, a repetition, a marker that is
-/// missing or in the wrong place, anything after the end.
+/// It fails once the broker breaks a rule: more records than granted, a gap, a repetition, a marker that is missing or in the wrong place, or a frame
+/// after the end.
 public struct SubscriptionLedger {
-  /// What happened, records put together as far as they follow one another.
+  /// An event, with consecutive records joined.
   public enum Event: Hashable, Sendable {
     case subscribed(next: UInt64, live: UInt64)
     case records(Range<UInt64>)
@@ -17,28 +17,28 @@ public struct SubscriptionLedger {
   }
 
   public let stream: UInt32
-  /// The greatest grant that was sent. Raised before it is sent: from then on the broker may make use of it.
+  /// The highest grant, updated before it is sent, since the broker may use it immediately.
   public private(set) var granted: UInt64
   public private(set) var delivered: UInt64 = 0
   public private(set) var events: [Event] = []
   public private(set) var epoch: UInt64?
-  /// The offset that must come next, once SUBSCRIBED told it.
+  /// The next expected offset; nil before SUBSCRIBED.
   public private(set) var nextOffset: UInt64?
-  /// The time of the last record.
+  /// The timestamp of the last record.
   public private(set) var time: Int64?
   public private(set) var isLive = false
-  /// Whether offsets may leave gaps, as SUBSCRIBED said.
+  /// Whether SUBSCRIBED allows gaps between offsets.
   public private(set) var gaps = false
   public private(set) var isOver = false
-  /// DELIVER frames so far.
+  /// The number of DELIVER frames so far.
   public private(set) var batches = 0
 
-  /// Whether `payloads` and `times` grow.
+  /// Whether `payloads` and `times` are recorded.
   public var keepsPayloads = true
-  /// The bodies of the records, and when they were appended.
+  /// The bodies and timestamps of the records.
   public private(set) var payloads: [[UInt8]] = []
   public private(set) var times: [Int64] = []
-  /// Sees each record, in place.
+  /// Called with each record, in place.
   public var onRecord: ((_ offset: UInt64, _ body: UnsafeRawBufferPointer) throws -> Void)?
 
   private var liveOffset: UInt64 = 0
@@ -130,7 +130,7 @@ public struct SubscriptionLedger {
     }
   }
 
-  /// Whether that may come next.
+  /// Whether a record with this offset may follow.
   private func isNext(_ offset: UInt64) -> Bool {
     offset == nextOffset || gaps && offset > nextOffset!
   }
@@ -146,7 +146,7 @@ public struct SubscriptionLedger {
 
   private mutating func lag(_ frame: Lag) throws {
     try require(frame.missed > 0, "LAG of nothing")
-    // A lag at the start is told after SUBSCRIBED, which names the offset behind it.
+    // A lag at the start is reported after SUBSCRIBED, which already contains the offset after it.
     let isAtStart = events.count == 1 && frame.nextOffset == nextOffset
     try require(
       isAtStart || isNext(frame.nextOffset &- frame.missed) || gaps && frame.nextOffset == nextOffset,

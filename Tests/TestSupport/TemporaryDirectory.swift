@@ -1,6 +1,6 @@
 import Glibc
 
-/// A directory for a test's files, which goes away with this object.
+/// A directory for a test's files, removed with this object.
 public final class TemporaryDirectory: Sendable {
   public let path: String
 

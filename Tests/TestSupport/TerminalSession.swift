@@ -1,12 +1,12 @@
-/// A program on a terminal of its own, by `script` of util-linux.
+/// A program on a separate terminal, run by `script` of util-linux.
 public enum TerminalSession {
-  /// Runs the program to its end.
+  /// Runs the program until it exits.
   ///
   /// - Parameters:
-  ///   - command: the program and its arguments, without single quotes in them.
-  ///   - text: what is typed.
-  ///   - environment: in addition to the tests' own.
-  /// - Returns: what the terminal showed, and the exit code.
+  ///   - command: the program and its arguments, without single quotes.
+  ///   - text: the typed input.
+  ///   - environment: variables in addition to the tests' own.
+  /// - Returns: the terminal's output, and the exit code.
   public static func run(
     _ command: [String], typing text: String = "", server: String, environment: [String: String] = [:]
   ) throws -> (output: String, code: Int32) {

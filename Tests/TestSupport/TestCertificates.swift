@@ -1,24 +1,24 @@
 import Glibc
 
-/// Certificates for a test, made by `scripts/certs.sh` in a directory of their own.
+/// Certificates for a test, made by `scripts/certs.sh` in a separate directory.
 public final class TestCertificates: Sendable {
   private let directory: TemporaryDirectory
 
-  /// Of an authority, a server called localhost, 127.0.0.1, ::1 and `names`, and a client called `client`.
+  /// Creates certificates of an authority, a server for localhost, 127.0.0.1, ::1 and `names`, and a client called `client`.
   ///
-  /// - Parameter days: how long the server's and the client's are valid; negative for ones that have expired.
+  /// - Parameter days: how long those of the server and the client are valid; negative for expired ones.
   public init(names: [String] = [], client: String = "client", days: Int = 30) throws {
     directory = try TemporaryDirectory()
     try renew(names: names, client: client, days: days)
   }
 
-  /// Of an authority, and of nodes called so and `names`; see ``path(of:)``.
+  /// Creates certificates of an authority, and of `nodes`, valid also for `names`; see ``path(of:)``.
   public init(nodes: [String], names: [String] = []) throws {
     directory = try TemporaryDirectory()
     try run(names, ["SLUICE_CERTS_NODES": nodes.joined(separator: " ")])
   }
 
-  /// Makes the server's and the client's anew, by the same authority.
+  /// Creates new certificates of the server and the client, signed by the same authority.
   public func renew(names: [String] = [], client: String = "client", days: Int = 30) throws {
     try run(names, ["SLUICE_CERTS_CLIENT": client, "SLUICE_CERTS_DAYS": "\(days)"])
   }
@@ -30,14 +30,14 @@ public final class TestCertificates: Sendable {
     try require(exit == .code(0), "\(script): \(exit): \(process.standardError.text)")
   }
 
-  /// Some that are made once for all tests of a process that don't change them.
+  /// Certificates that are created once for all tests of a process that don't change them.
   public static func shared() throws -> TestCertificates {
     try common.get()
   }
 
   private static let common: Result<TestCertificates, any Error> = Result {
     let certificates = try TestCertificates()
-    // Released only here: what is static stays to the end.
+    // Removed only here, because statics are never released.
     atexit { try? TestCertificates.common.get().directory.remove() }
     return certificates
   }
@@ -50,7 +50,7 @@ public final class TestCertificates: Sendable {
   public var client: String { directory.file("client.pem") }
   public var clientKey: String { directory.file("client.key") }
 
-  /// A node's certificate, or another file: `n1.pem`.
+  /// The path of a node's certificate or another file, such as `n1.pem`.
   public func path(of file: String) -> String { directory.file(file) }
 
   private static let repository: String = {

@@ -1,4 +1,4 @@
-/// What a helper found wrong, in a sentence.
+/// A failed check of a helper, as a sentence.
 public struct TestFailure: Error, CustomStringConvertible {
   public var description: String
 
@@ -7,7 +7,7 @@ public struct TestFailure: Error, CustomStringConvertible {
   }
 }
 
-/// - Throws: ``TestFailure`` when `condition` doesn't hold.
+/// - Throws: ``TestFailure`` unless `condition` is true.
 public func require(_ condition: Bool, _ what: @autoclosure () -> String) throws {
   if !condition { throw TestFailure(what()) }
 }

@@ -1,11 +1,11 @@
 import Glibc
 import Synchronization
 
-/// Runs the bodies at the same time, each on a thread of its own, and returns when all have ended.
+/// Runs the bodies concurrently, each on its own thread, and returns once all have ended.
 ///
-/// The bodies must end by themselves: whatever they wait for has a deadline.
+/// The bodies must end by themselves: each of their waits needs a deadline.
 ///
-/// - Throws: the first error by order of the bodies.
+/// - Throws: the first error in the order of the bodies.
 public func concurrently(_ bodies: [@Sendable () throws -> Void]) throws {
   let errors = Mutex<[(Int, any Error)]>([])
   let threads = bodies.enumerated().map { index, body in
@@ -25,9 +25,9 @@ public func concurrently(_ bodies: (@Sendable () throws -> Void)...) throws {
   try concurrently(bodies)
 }
 
-/// Runs `body` here and `background` on a thread of its own, and returns when both have ended.
+/// Runs `body` here and `background` on another thread, and returns once both have ended.
 ///
-/// - Throws: the error of `background`, which is the likelier cause; else that of `body`.
+/// - Throws: the error of `background`, which is more likely the cause, or else that of `body`.
 public func meanwhile<Result>(
   _ background: @escaping @Sendable () throws -> Void, _ body: () throws -> Result
 ) throws -> Result {
@@ -77,7 +77,7 @@ public final class BackgroundThread: Sendable {
   }
 }
 
-/// Something that happens once, and that other threads look for.
+/// A one-time event that other threads can check for.
 public final class Flag: Sendable {
   private let raised = Atomic(false)
 
@@ -90,7 +90,7 @@ public final class Flag: Sendable {
   }
 }
 
-/// A value that threads share.
+/// A value shared by threads.
 public final class Shared<Value: Sendable>: Sendable {
   private let content: Mutex<Value>
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2154 # variables of cluster.sh
-# The disks of scripts/cluster.sh with SLUICE_CLUSTER_DISK: each server of the engine stores on a file system of its own, ext4 in a file, which can lose
-# power. Linux only, and root only.
+# The disks of scripts/cluster.sh with SLUICE_CLUSTER_DISK: each server of the engine stores on its own file system, ext4 in a file, which can lose power.
+# Linux only, and root only.
 
 check_disks() {
   case $disk in
@@ -12,7 +12,7 @@ check_disks() {
 
 is_mounted() { grep -qF " $folder/$1 " /proc/mounts; } # NAME
 
-# Mounts the disk of a server, after a loss of power as it was left. Makes it the first time.
+# Mounts the disk of a server, in the state in which a loss of power left it. Creates the disk if it doesn't exist.
 mount_disk() { # NAME
   ! is_mounted "$1" || return 0
   mkdir -p "$folder/$1"
@@ -20,7 +20,7 @@ mount_disk() { # NAME
     truncate --size "${disk}M" "$folder/$1.disk"
     mkfs.ext4 -q "$folder/$1.disk" || fail "the disk of $1 can't be made"
   fi
-  # A process that is about to end may hold the file system that has lost its power, in a namespace of its own: until it is gone, the kernel mounts that one again.
+  # A process that is about to end may still use the file system that lost power, in its own namespace. Until it ends, the kernel mounts that file system again.
   for _ in $(seq 50); do
     mount -o loop "$folder/$1.disk" "$folder/$1" || fail "the disk of $1 can't be mounted: has this machine loop devices?"
     if touch "$folder/$1/.mounted" 2>/dev/null; then
@@ -42,7 +42,7 @@ unmount_disk() { # NAME
   fail "the disk of $1 is still in use after $tries tries"
 }
 
-# The file systems stop at once: what isn't on their disks by now never gets there, neither data nor journal.
+# The file systems stop at once: data and journal entries that aren't on their disks yet are lost.
 lose_power() { # NAME...
   local name paths=()
   for name in "$@"; do paths+=("$folder/$name"); done
@@ -56,7 +56,7 @@ for path in sys.argv[1:]:
 PROGRAM
 }
 
-# Makes a disk, takes its power and removes it, or says why that isn't possible.
+# Makes a disk, cuts its power and removes it, or prints why that isn't possible.
 try_disk() {
   check_disks
   folder=$(mktemp -d)

@@ -1,5 +1,5 @@
-# Publishes and subscribes by MQTT at the nodes of a cluster, for scripts/mqtt-cluster-kills.sh: mqtt-load.py QOS PORT...
-# Prints how many messages were acknowledged, and at which node each client is; ends when its input ends.
+# Publishes and subscribes over MQTT at the nodes of a cluster, for scripts/mqtt-cluster-kills.sh: mqtt-load.py QOS PORT...
+# Prints how many messages were acknowledged, and the node of each client; ends when its input ends.
 import collections, sys, threading, time
 import paho.mqtt.client as mqtt
 from paho.mqtt.packettypes import PacketTypes
@@ -15,7 +15,8 @@ def say(*words):
 
 
 class Client(mqtt.Client):
-    # paho 2 publishes a message again that it has PUBREC for, when two attempts to connect have failed: against [MQTT-4.4.0-1].
+    # When two attempts to connect have failed, paho 2 publishes a message again for which it has received PUBREC, against
+    # [MQTT-4.4.0-1].
     def _messages_reconnect_reset_out(self):
         released = [m for m in self._out_messages.values() if m.state == mqtt.mqtt_ms_resend_pubrel]
         super()._messages_reconnect_reset_out()
@@ -44,7 +45,7 @@ def make(name, node):
         client.was_there = True
 
     def elsewhere(*_):
-        # The next node, whatever has become of this one.
+        # Connects to the next node, in all cases.
         client.node = (client.node + 1) % len(ports)
         client._port = ports[client.node]
 

@@ -1,10 +1,12 @@
 # shellcheck shell=bash disable=SC2154 # variables of cluster.sh
-# The network of scripts/cluster.sh with SLUICE_CLUSTER_NETWORK: each process is in a network namespace of its own, and one more namespace routes between
-# them and this machine, whose firewall and settings don't count there: docker's, for one, forwards nothing that isn't docker's.
-# A cut is a routing rule that drops packets without a word, as a broken cable does: neither side is told. Linux only, and root only.
+#
+# The network of scripts/cluster.sh with SLUICE_CLUSTER_NETWORK: each process is in a network namespace of its own, and another namespace routes between them and
+# this machine. So this machine's firewall and settings don't matter there. Docker's firewall, for example, forwards only docker's own packets.
+#
+# A cut is a routing rule that drops packets silently, like a broken cable. Neither side gets an error. Linux only, and root only.
 
-# Settings of a network: three bytes of an address, such as 10.213.7. The member number K has .(4K+2) of it, and the router .(4K+1) on K's cable; the router
-# has .254 on this machine's cable, and this machine .253.
+# Checks the settings of a network: three numbers of an address, such as 10.213.7. On the cable of member number K, the member has address .(4K+2) and the
+# router .(4K+1). On this machine's cable, the router has .254 and this machine .253.
 check_network() {
   [[ $network =~ ^10\.[0-9]{1,3}\.[0-9]{1,3}$ ]] || fail "SLUICE_CLUSTER_NETWORK is '$network': write three numbers, such as 10.213.7"
   [ "$(id -u)" -eq 0 ] || fail "only root can make networks: leave out SLUICE_CLUSTER_NETWORK"
@@ -27,7 +29,7 @@ cable() { # NAME
 }
 network_host() { echo "$network.$((4 * $(member_number "$1") + 2))"; } # NAME
 
-# Makes the namespace that routes, and this machine's cable, unless they are there.
+# Makes the namespace that routes, and this machine's cable, if they don't exist.
 make_router() {
   local space cable
   space=$(network_name router) cable=$(cable host)
@@ -42,7 +44,7 @@ make_router() {
   ip route replace "$network.0/24" via "$network.254"
 }
 
-# Makes a member's namespace and its cable, unless they are there.
+# Makes a member's namespace and its cable, if they don't exist.
 make_network() { # NAME
   local name=$1 space router cable gateway
   make_router
@@ -59,12 +61,12 @@ make_network() { # NAME
   ip -n "$space" route add default via "$gateway"
 }
 
-# From now on, packets from the first to the second are lost.
+# Drops all packets from the first member to the second until `heal`.
 lose_packets() { # FROM TO
   ip -n "$(network_name router)" rule add pref "$((20000 + $(member_number "$1") * 100 + $(member_number "$2")))" iif "$(cable "$1")" to "$(network_host "$2")" blackhole
 }
 
-# All packets arrive again.
+# Lets all packets arrive again.
 heal() {
   local router rule from to
   router=$(network_name router)
@@ -76,7 +78,7 @@ heal() {
 
 remove_networks() {
   local name
-  # Cables go with either end, this machine's route with its cable.
+  # Removing either end removes a cable, and removing this machine's cable removes its route.
   for name in $engines b1 b2 b3 b4 b5 b6 b7 b8 b9 router; do
     [ ! -e "/run/netns/$(network_name "$name")" ] || ip netns del "$(network_name "$name")"
   done
@@ -90,7 +92,7 @@ in_network() { # NAME PROGRAM...
   exec nsenter --net="/run/netns/$(network_name "$name")" "$@"
 }
 
-# Makes a network and removes it, or says why that isn't possible.
+# Makes a network and removes it, or prints why that isn't possible.
 try_network() {
   check_network
   trap remove_networks EXIT

@@ -1,15 +1,16 @@
 import Foundation
 
-/// One Swift file: where it is, what it declares at the top level, and which capitalised names its code mentions, with the first line of each.
+/// One Swift file: its path and folder, its declarations at the top level, and the capitalised names that its code mentions, with the first line of
+/// each.
 struct SourceFile {
   let path: String
-  let folder: String
+  /// The folder that it belongs to in the graph that is drawn.
+  var folder = ""
   private(set) var declared: Set<String> = []
   private(set) var mentioned: [String: Int] = [:]
 
-  init(path: String, folder: String) throws {
+  init(path: String) throws {
     self.path = path
-    self.folder = folder
     var depth = 0
     var declares = false
     for (index, line) in Self.code(of: try String(contentsOfFile: path, encoding: .utf8)).enumerated() {
@@ -21,7 +22,7 @@ struct SourceFile {
           continue
         }
         if !word.isEmpty, !isMember { take(word, at: depth, line: index + 1, &declares) }
-        // The name behind a dot is declared by the type in front of it.
+        // A name after a dot is declared by the type before the dot.
         isMember = character == "."
         word = ""
         if character == "{" { depth += 1 }
@@ -41,7 +42,8 @@ struct SourceFile {
     declares = depth == 0 && Self.keywords.contains(word)
   }
 
-  /// The lines of the file without comments and the text of strings. What is interpolated into a string is left out, too.
+  /// Returns the lines of the file without comments and without the text of strings. Expressions that are interpolated into a string are left out
+  /// too.
   private static func code(of text: String) -> [String] {
     var lines: [String] = []
     var comments = 0
@@ -85,7 +87,7 @@ struct SourceFile {
   }
 }
 
-/// Which folder of a module uses which, and where.
+/// Which folders of a module use which others, and in which lines.
 struct FolderGraph {
   struct Use {
     var name: String
@@ -95,19 +97,25 @@ struct FolderGraph {
   private(set) var folders: [String] = []
   private(set) var uses: [String: [String: [Use]]] = [:]
 
-  init(module: String) throws {
-    let root = "Sources/\(module)"
-    let paths = (FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []).sorted()
-    let files = try paths.filter { $0.hasSuffix(".swift") }.map { path in
-      let parts = path.split(separator: "/")
-      return try SourceFile(path: "\(root)/\(path)", folder: parts.count > 1 ? String(parts[0]) : module)
+  /// The graph of the folders in one folder, whose own files count as one more. Those of the folders in these belong to them.
+  ///
+  /// - Parameters:
+  ///   - place: the path of the folder.
+  ///   - all: the files of the module.
+  init(place: String, _ all: [SourceFile]) {
+    let name = place.split(separator: "/").last.map(String.init) ?? place
+    let files = all.filter { $0.path.hasPrefix(place + "/") }.map { file in
+      var file = file
+      let parts = file.path.dropFirst(place.count + 1).split(separator: "/")
+      file.folder = parts.count > 1 ? String(parts[0]) : name
+      return file
     }
     folders = Set(files.map(\.folder)).sorted()
     var homes: [String: Set<String>] = [:]
     for file in files { for name in file.declared { homes[name, default: []].insert(file.folder) } }
     for file in files {
       for (name, line) in file.mentioned {
-        // A name that two folders declare, each for itself, says nothing.
+        // A name that is declared in more than one folder shows no use.
         guard let home = homes[name], home.count == 1, let other = home.first, other != file.folder else {
           continue
         }
@@ -117,7 +125,7 @@ struct FolderGraph {
     }
   }
 
-  /// The folders that use each other, directly or by way of others: each set of them once.
+  /// Folders that use each other, directly or through others. Each such set is listed once.
   var circles: [[String]] {
     func reach(_ start: String) -> Set<String> {
       var seen: Set<String> = []
@@ -136,7 +144,7 @@ struct FolderGraph {
     return found.sorted { $0.lexicographicallyPrecedes($1) }
   }
 
-  /// The folders from the one that uses none up. Of use without circles.
+  /// The folders in layers. The first layer uses no other folder. For a graph without circles.
   var layers: [[String]] {
     var height: [String: Int] = [:]
     func measure(_ folder: String) -> Int {
@@ -150,11 +158,31 @@ struct FolderGraph {
   }
 }
 
-/// Prints the graph of one module. Returns whether it is free of circles.
-func report(_ module: String) throws -> Bool {
-  let graph = try FolderGraph(module: module)
+/// The files of a module.
+func files(of module: String) throws -> [SourceFile] {
+  let root = "Sources/\(module)"
+  let paths = (FileManager.default.enumerator(atPath: root)?.compactMap { $0 as? String } ?? []).sorted()
+  return try paths.filter { $0.hasSuffix(".swift") }.map { try SourceFile(path: "\(root)/\($0)") }
+}
+
+/// Prints the graph of one module, and of each folder in it that has folders of its own. Returns whether all are free of circles.
+///
+/// - Parameter isDeep: false for the module's own folders alone.
+func report(_ module: String, isDeep: Bool) throws -> Bool {
+  let files = try files(of: module)
+  var places: Set<String> = ["Sources/\(module)"]
+  for file in files where isDeep {
+    // A folder with folders in it is one above the file's own.
+    let parts = file.path.split(separator: "/").dropLast(2)
+    for length in 2..<max(parts.count + 1, 2) { places.insert(parts.prefix(length).joined(separator: "/")) }
+  }
+  return places.sorted().map { report(FolderGraph(place: $0, files), String($0.dropFirst("Sources/".count))) }
+    .allSatisfy { $0 }
+}
+
+func report(_ graph: FolderGraph, _ title: String) -> Bool {
   let circles = graph.circles
-  print("\(module): \(graph.folders.count) folders")
+  print("\(title): \(graph.folders.count) folders")
   if circles.isEmpty {
     for (level, folders) in graph.layers.enumerated().reversed() where graph.folders.count > 1 {
       for folder in folders {
@@ -185,10 +213,11 @@ func report(_ module: String) throws -> Bool {
 
 var arguments = Array(CommandLine.arguments.dropFirst())
 let isDot = arguments.first == "--dot"
-if isDot { arguments.removeFirst() }
+let isTop = arguments.first == "--top"
+if isDot || isTop { arguments.removeFirst() }
 if let option = arguments.first(where: { $0.hasPrefix("-") }) {
   FileHandle.standardError.write(
-    Data("dependency-graph: there is no option '\(option)'; there is --dot\n".utf8))
+    Data("dependency-graph: there is no option '\(option)'; there are --dot and --top\n".utf8))
   exit(2)
 }
 let sources = try FileManager.default.contentsOfDirectory(atPath: "Sources").sorted()
@@ -200,12 +229,14 @@ for module in modules where !sources.contains(module) {
 if isDot {
   for module in modules {
     print("digraph \(module) {")
-    for (folder, others) in try FolderGraph(module: module).uses.sorted(by: { $0.key < $1.key }) {
+    for (folder, others) in FolderGraph(place: "Sources/\(module)", try files(of: module)).uses.sorted(by: {
+      $0.key < $1.key
+    }) {
       for other in others.keys.sorted() { print("  \"\(folder)\" -> \"\(other)\";") }
     }
     print("}")
   }
   exit(0)
 }
-let results = try modules.map(report)
+let results = try modules.map { try report($0, isDeep: !isTop) }
 exit(results.allSatisfy { $0 } ? 0 : 1)

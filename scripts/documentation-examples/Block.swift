@@ -18,38 +18,38 @@ struct Block {
   }
 }
 
-/// What a comment in front of a block says about it: `<!-- example: KEYWORD ARGUMENT -->`, and further lines of the same comment.
+/// A directive about a block, from a comment before it: `<!-- example: KEYWORD ARGUMENT -->`, and further lines of the same comment.
 struct Directive {
   enum Keyword: String, CaseIterable {
     /// The block is the next part of the program before it.
     case continues
-    /// `context NAME`: contexts/NAME.swift surrounds the block, which stands in place of its line `// BLOCK`, or at its end.
+    /// `context NAME`: contexts/NAME.swift surrounds the block, which replaces its line `// BLOCK`, or follows its end.
     case context
     /// `setup NAME`: contexts/NAME.sh runs in the block's directory first.
     case setup
     /// A broker listens on 127.0.0.1:7420.
     case broker
-    /// The same, but one broker for all blocks of all pages with this directive: each tutorial continues where the one before it ended.
+    /// Like `broker`, but with one broker for all blocks of all pages with this directive: each tutorial continues after the one before it.
     case tutorial
-    /// The same, and its doors are open: http on port 7480, ws on 7481, mqtt on 1883.
+    /// Like `broker`, with its gateways: http on port 7480, ws on 7481, mqtt on 1883.
     case doors
     /// The cluster of `scripts/cluster.sh up` runs. The blocks of a page with this directive share it, and a directory.
     case cluster
-    /// `needs PROGRAM`: the block isn't run where this program isn't installed.
+    /// `needs PROGRAM`: the block only runs if this program is installed.
     case needs
-    /// The program is compiled and doesn't run.
+    /// The program is compiled but not run.
     case compiles
-    /// The program runs two times with the same broker.
+    /// The program runs twice with the same broker.
     case twice
-    /// The program doesn't end by itself; it is ended when it has printed what it should.
+    /// The program doesn't end by itself. It is stopped after it has printed the expected lines.
     case interrupted
-    /// `serves COMMAND`: the program, or the last line, doesn't end by itself; it is ended when COMMAND succeeds.
+    /// `serves COMMAND`: the program, or the last line, doesn't end by itself. It is stopped when COMMAND succeeds.
     case serves
-    /// The further lines are what the program prints.
+    /// The further lines are the program's output.
     case prints
-    /// The block is what the program before it prints.
+    /// The block is the output of the program before it.
     case output
-    /// `fails to compile: MESSAGE`: the compiler refuses the program with an error that contains MESSAGE.
+    /// `fails to compile: MESSAGE`: the compiler reports an error that contains MESSAGE.
     case failsToCompile = "fails to compile:"
     /// `not run: REASON`, or `not run: REASON: PATTERN` for the lines that match PATTERN, in which `*` is any text.
     case notRun = "not run:"
@@ -67,7 +67,7 @@ struct Directive {
   var body: [String]
   var line: Int
 
-  /// Nil when no keyword is known that begins the text.
+  /// Nil when the text begins with no known keyword.
   init?(_ text: String, body: [String], line: Int) {
     let keyword = Keyword.allCases.first { text == $0.rawValue || text.hasPrefix($0.rawValue + " ") }
     guard let keyword else { return nil }
@@ -85,12 +85,13 @@ enum Reason: String, CaseIterable {
   case installs = "installs packages"
   case test = "is the test command itself"
   case release = "builds with optimisation, which takes minutes"
+  case otherSystem = "is a program for another system"
   /// Only found out when the script runs, never written at a block.
   case isolation = "needs namespaces of its own, which this system doesn't allow"
-  /// The same.
+  /// Found only when the script runs, too.
   case program = "needs a program that isn't installed here"
 
-  /// Those that may be written at a block.
+  /// Reasons that may be written at a block.
   static var written: [Reason] { allCases.filter { $0 != .isolation && $0 != .program } }
 }
 
@@ -98,7 +99,7 @@ struct Failure: Error {
   var file: String
   var line: Int
   var message: String
-  /// What the compiler or the program has said.
+  /// The messages of the compiler or the program.
   var details = ""
 
   var description: String {
@@ -107,7 +108,7 @@ struct Failure: Error {
   }
 }
 
-/// What has become of a block.
+/// The result of a block.
 enum Outcome {
   case ran, compiled, compared, text
   case notRun(Reason)
@@ -118,7 +119,7 @@ extension StringProtocol {
     String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
   }
 
-  /// The lines, without an empty one behind the last line break.
+  /// The lines, without an empty one after the last line break.
   var textLines: [String] {
     var lines = split(separator: "\n" as Character, omittingEmptySubsequences: false).map { String($0) }
     if lines.last == "" { lines.removeLast() }

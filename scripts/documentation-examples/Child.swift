@@ -1,6 +1,6 @@
 import Glibc
 
-/// A process with a group of its own, whose output goes to files.
+/// A process with its own process group, whose output goes to files.
 final class Child {
   let id: pid_t
   let output: String
@@ -41,7 +41,7 @@ final class Child {
     self.id = id
   }
 
-  /// The exit code, 128 and the signal for a program that a signal has ended; nil while it runs.
+  /// The exit code, or 128 plus the signal if a signal ended the program; nil while it runs.
   func exitCode() -> Int32? {
     if let status { return status }
     var raw: Int32 = 0
@@ -51,7 +51,7 @@ final class Child {
     return status
   }
 
-  /// Waits until the condition holds, the program has ended, or the time is over. Returns whether the condition holds.
+  /// Waits until the condition holds, the program has ended, or the timeout has passed. Returns whether the condition holds.
   func wait(seconds: Double, until condition: () -> Bool) -> Bool {
     let end = Clock.now + seconds
     while true {
@@ -68,7 +68,7 @@ final class Child {
     return exitCode()
   }
 
-  /// Ends the program and all that it has started.
+  /// Ends the program and all processes that it started.
   func kill(_ signal: Int32 = SIGKILL) {
     _ = Glibc.kill(-id, signal)
     if signal == SIGKILL { _ = waitForEnd(seconds: 60) }
@@ -84,7 +84,7 @@ enum Clock {
   }
 }
 
-/// Something that keeps the script itself from working, as opposed to a block that fails.
+/// An error that prevents the script itself from working, as opposed to a block that fails.
 struct Trouble: Error {
   var message: String
 

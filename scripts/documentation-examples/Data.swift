@@ -1,10 +1,10 @@
 import Foundation
 
-/// Reads blocks that are data: configuration files, JSON, manifests of packages.
+/// Checks blocks that are data: configuration files, JSON, package manifests.
 struct DataChecker {
   let bench: Workbench
 
-  /// Gives a configuration file to the broker.
+  /// Passes a configuration file to the broker.
   func check(configuration block: Block) throws -> Outcome {
     try check(
       block, file: "sluiced.toml", command: ["sluiced", "--check-config", "sluiced.toml"],
@@ -20,7 +20,7 @@ struct DataChecker {
     return .compared
   }
 
-  /// Has SwiftPM read a manifest, beside this package in a folder `sluice`, and find each product that it names.
+  /// Lets SwiftPM read a manifest, next to this package in a folder `sluice`, and checks that it finds each product that the manifest names.
   func check(manifest block: Block) throws -> Outcome {
     guard let name = block.text.firstMatch(of: #/\.(?:executableTarget|target)\(\s*name: "(\w+)"/#)?.output.1
     else {

@@ -1,18 +1,18 @@
-/// Does what plans say.
+/// Executes plans.
 struct Examples {
   let bench: Workbench
 
-  /// What has become of the blocks of a file.
+  /// The results of the blocks of a file.
   struct Result {
     var file: String
     var count: Int
     var outcomes: [(block: Block, outcome: Outcome)]
-    /// Why lines of blocks that ran were left out.
+    /// Why lines of blocks that ran were skipped.
     var lines: [(block: Block, reason: Reason)] = []
     var failures: [Failure]
   }
 
-  /// Compiles all programs, then runs one block after the other: all use the same port. Pages with tutorials come first, in their order.
+  /// Compiles all programs, then runs one block after the other, since all use the same port. Pages with tutorials come first, in their order.
   func run(_ pages: [Plan]) throws -> [Result] {
     let plans = pages.filter(\.isTutorial) + pages.filter { !$0.isTutorial }
     defer { try? bench.endTutorials() }
@@ -45,7 +45,7 @@ struct Examples {
         }
       }
       try bench.endCluster()
-      // What has neither an outcome nor a failure would be a mistake of this program.
+      // A block with neither an outcome nor a failure is a mistake of this program.
       if result.failures.isEmpty, result.outcomes.count != result.count {
         result.failures.append(
           Failure(

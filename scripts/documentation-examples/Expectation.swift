@@ -1,4 +1,4 @@
-/// What a program should print. `…` in a line is any text, and a line `…` any number of lines; times and rates may differ.
+/// The expected output of a program. `…` in a line is any text, and a line `…` any number of lines; times and rates may differ.
 struct Expectation {
   let lines: [String]
 
@@ -33,7 +33,7 @@ struct Expectation {
     return rest.hasSuffix(parts[parts.count - 1])
   }
 
-  /// The line with a sign in place of each duration, rate and point in time.
+  /// The line with placeholders for durations, rates and points in time.
   private static func withoutMeasures(_ line: String) -> String {
     line
       .replacing(#/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/#, with: "<time>")

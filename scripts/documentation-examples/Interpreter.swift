@@ -1,12 +1,12 @@
 import Foundation
 
-/// A language whose blocks are whole programs, which use the client in Clients/.
+/// A language whose blocks are complete programs that use the client in Clients/.
 enum Interpreter: String {
   case python
   // JavaScript, as a module for Node.
   case js
 
-  /// What must be installed.
+  /// The program that must be installed.
   var program: String {
     switch self {
     case .python: "python3"
@@ -14,9 +14,9 @@ enum Interpreter: String {
     }
   }
 
-  /// Writes the program into the block's directory, where it finds the client. Returns the lines for a shell that run it.
+  /// Writes the program into the block's directory, in which it finds the client. Returns the shell lines that run it.
   ///
-  /// - Parameter twice: it runs a second time, and what it prints the first time isn't looked at.
+  /// - Parameter twice: the program runs twice, and only the output of the second run is compared.
   func script(running text: String, in directory: String, of root: String, twice: Bool) throws -> String {
     let command: String
     switch self {

@@ -1,4 +1,4 @@
-/// Finds the fenced code blocks of a page, with the directives in front of each.
+/// Finds the fenced code blocks of a page, with the directives before each.
 struct Markdown {
   private let file: String
   private var blocks: [Block] = []
@@ -84,7 +84,7 @@ struct Markdown {
     }
   }
 
-  /// A directive belongs to the block directly behind it.
+  /// Reports directives that no block follows: a directive belongs to the block directly after it.
   private mutating func reportPending() {
     for directive in pending {
       failures.append(Failure(file: file, line: directive.line, message: "no block follows the directive"))

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What is to be done about the blocks of a file: the programs and the lines for a shell that they make.
+/// The work for the blocks of a file: the programs and the shell lines that they form.
 struct Plan {
   enum Task {
     case program(Program)
     /// Lines that a shell reads all together, or a program for an interpreter.
     case script(Block)
-    /// Commands behind `$`, each with what it prints.
+    /// Commands after `$`, each with its output.
     case session(Block)
     case configuration(Block)
     case json(Block)
@@ -27,7 +27,7 @@ struct Plan {
 
   var file: String
   var tasks: [Task] = []
-  /// The blocks about which nothing has to be done.
+  /// The blocks that need no work.
   var outcomes: [(Block, Outcome)] = []
   var failures: [Failure] = []
   /// How many blocks the file has.
@@ -47,7 +47,7 @@ struct Plan {
     }
   }
 
-  /// The plan for the doc comments of all sources. Blocks without a language are layouts and tables there, and no Swift.
+  /// The plan for the doc comments of all sources. Doc comment blocks without a language are layouts and tables, not Swift.
   init(docCommentsBelow root: String) throws {
     file = "doc comments in Sources"
     var swift: [Block] = []
@@ -132,18 +132,18 @@ struct Plan {
 
   // MARK: Shells
 
-  /// Commands that change the machine or reach into the network. A line with one needs a reason for not being run.
+  /// Commands that change the machine or use the network. A line with one needs a reason not to be run.
   private static let refused = [
     "apt", "apt-get", "docker", "docker-compose", "git", "sudo", "systemctl", "curl", "wget", "pip", "dpkg",
     "swift",
   ]
 
-  /// Whether all addresses in a command are of the broker's doors.
+  /// Whether all addresses in a command belong to the broker's gateways.
   private static func staysHere(_ command: String) -> Bool {
     command.ranges(of: "://").count == command.ranges(of: "http://127.0.0.1:7480/").count
   }
 
-  /// The block for a shell, of which all lines that mustn't be run are marked.
+  /// Returns the shell block with all lines marked that mustn't be run.
   private func checked(_ block: Block) throws(Failure) -> Block {
     var unused = block.directives.filter { $0.keyword == .notRun }
     for directive in unused { _ = try reason(Self.reasonText(directive), of: block) }
@@ -176,7 +176,7 @@ struct Plan {
     return Expectation.covers(pattern, line.trimmingSpaces, wildcard: "*")
   }
 
-  /// Why a line isn't run; nil if it is.
+  /// Why a line isn't run; nil if it is run.
   static func reason(against line: String, in block: Block) -> Reason? {
     block.directives.first { $0.keyword == .notRun && pattern($0, covers: line) }
       .flatMap { Reason(rawValue: reasonText($0)) }

@@ -4,9 +4,9 @@ import Foundation
 struct ProgramRunner {
   let bench: Workbench
 
-  /// A program that is compiled, or what was wrong with it.
+  /// A program that is compiled, or the error.
   struct Built: @unchecked Sendable {
-    // Written by the one thread that compiles the program, read when all are compiled.
+    // Written by the one thread that compiles the program, and read after all are compiled.
     var program: Plan.Program
     var directory: String
     var result: Result<Void, any Error>
@@ -53,7 +53,7 @@ struct ProgramRunner {
     }
   }
 
-  /// The source: the blocks word for word, with their context around them. The compiler names the pages' lines.
+  /// The source: the blocks unchanged, surrounded by their context. Compiler messages name the lines of the pages.
   private func text(of program: Plan.Program) throws -> String {
     let blocks = program.blocks.map { block in
       "#sourceLocation(file: \"\(block.file)\", line: \(block.line + 1))\n\(block.text)#sourceLocation()\n"
@@ -96,7 +96,7 @@ struct ProgramRunner {
 
   private func start(_ built: Built, name: String) throws {
     let (program, block) = (built.program, built.program.first)
-    // By lines, so that what has been printed is there before the program ends.
+    // Buffered by line, so that printed lines can be read before the program ends.
     let child = try Child(
       ["stdbuf", "-oL", built.directory + "/example"], directory: built.directory + "/block",
       environment: bench.environment(home: built.directory + "/home"),
@@ -131,7 +131,7 @@ struct ProgramRunner {
 
   // MARK: Doc comments
 
-  /// Compiles the blocks of doc comments, each as the body of a function behind contexts/doc-comments.swift, with which they aren't run.
+  /// Compiles the blocks of doc comments. Each becomes the body of a function after contexts/doc-comments.swift, and isn't run.
   func compileDocComments(_ blocks: [Block]) throws -> [(Block, Outcome)] {
     let directory = try bench.directory("doc-comments")
     let file = "scripts/documentation-examples/contexts/doc-comments.swift"

@@ -1,10 +1,10 @@
-/// The table at the end: of each file how many blocks there are, and what has become of them.
+/// The table at the end: for each file, the number of blocks and their results.
 struct Report {
   let results: [Examples.Result]
 
   var failures: [Failure] { results.flatMap(\.failures) }
 
-  /// How many blocks of a file have each outcome, in the order of the table's columns.
+  /// The number of blocks of a file with each outcome, in the order of the table's columns.
   private struct Row {
     var cells = [0, 0, 0, 0, 0, 0]
 

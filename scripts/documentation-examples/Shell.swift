@@ -1,10 +1,10 @@
 import Foundation
 
-/// Gives lines to bash, and looks at what they print.
+/// Passes lines to bash, and checks their output.
 struct Shell {
   let bench: Workbench
 
-  /// Runs the lines of a block, all of which must succeed. Returns why lines of it weren't run.
+  /// Runs the lines of a block, which must all succeed. Returns the reasons for lines that weren't run.
   func run(script block: Block) throws -> (Outcome, [Reason]) {
     if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
     let interpreter = Interpreter(rawValue: block.language)
@@ -53,8 +53,8 @@ struct Shell {
     return (.ran, reasons)
   }
 
-  /// Runs what stands behind `$`, one command after the other in one shell, and compares what a terminal would show up to the next `$`. A command with
-  /// nothing behind it may print anything.
+  /// Runs the commands after `$`, one after the other in one shell, and compares the output of each with the text up to the next `$`. A command with
+  /// no text after it may have any output.
   func run(session block: Block) throws -> (Outcome, [Reason]) {
     if block.has(.isolated), !bench.isIsolated { return (.notRun(.isolation), []) }
     let directory = try bench.directory("session")
@@ -72,7 +72,7 @@ struct Shell {
     }
     var script = ""
     for (number, step) in steps.enumerated() {
-      // The next command waits until the one before has been looked at.
+      // The next command waits until the output of the one before has been checked.
       script +=
         "{ \(step.command)\n}\necho $? >../status.\(number)\nuntil [ -e ../go.\(number) ]; do sleep 0.02; done\n"
     }
@@ -115,7 +115,7 @@ struct Shell {
     }
   }
 
-  /// Whether a command succeeds at some time while a program runs.
+  /// Whether a command succeeds at some point while a program runs.
   func succeeds(_ command: String, in directory: String, while program: Child) throws -> Bool {
     let end = Clock.now + bench.patience
     while Clock.now < end, program.exitCode() == nil {
@@ -135,7 +135,7 @@ struct Shell {
     try text.write(toFile: file, atomically: true, encoding: .utf8)
     let output = "\(directory)/\(name).output"
     let options = isTerminal ? ["-u"] : ["-euo", "pipefail"]
-    // In the directory of a cluster several blocks run, one after the other.
+    // Several blocks run in the directory of a cluster, one after the other.
     for old in [output, "\(directory)/\(name).errors"] { try? FileManager.default.removeItem(atPath: old) }
     return try Child(
       ["bash"] + options + [file], directory: directory + "/block",
@@ -144,7 +144,7 @@ struct Shell {
   }
 }
 
-/// A command of a console, and what it prints.
+/// A console command and its output.
 private struct SessionStep {
   var command: String
   var line: Int

@@ -2,13 +2,13 @@ import Foundation
 
 /// The cluster of `scripts/cluster.sh`, in a directory in which blocks of a page run.
 final class TestCluster {
-  /// Starting three servers and three brokers takes more time than other blocks.
+  /// In seconds: starting three servers and three brokers takes longer than other blocks.
   static let patience: Double = 240
 
   let directory: String
   let environment: [String: String]
 
-  /// Starts the cluster; nil where the engine isn't installed.
+  /// Starts the cluster; nil if the engine isn't installed.
   init?(on bench: Workbench) throws {
     let directory = try bench.directory("cluster")
     let log = directory + "/engine"
@@ -23,7 +23,7 @@ final class TestCluster {
       environment["SLUICE_NATS_SERVER"] = Workbench.text(of: log).trimmingSpaces
     }
     environment["SLUICE_BIN_DIR"] = bench.programs
-    // What this program leaves behind when it is killed ends, too.
+    // With this setting, the cluster also ends if this program is killed.
     environment["SLUICE_CLUSTER_OWNER"] = "\(getpid())"
     self.directory = directory
     self.environment = environment

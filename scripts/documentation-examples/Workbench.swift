@@ -1,15 +1,15 @@
 import Foundation
 
-/// Where blocks are compiled and run: the built modules and programs, and a directory for each piece of work.
+/// The environment for compiling and running blocks: the built modules and programs, and a directory for each task.
 final class Workbench {
   let root: String
-  /// The folder with the built programs, of which `Modules` is a part.
+  /// The folder with the built programs, which contains `Modules`.
   let programs: String
-  /// Whether the script has namespaces of its own, with a network that has the port 7420 free, and /etc/hosts.
+  /// Whether the script has its own namespaces, with a network in which port 7420 is free, and its own /etc/hosts.
   let isIsolated: Bool
-  /// How many seconds a program or a command of a shell may take. Only what fails takes so long.
+  /// How many seconds a program or a shell command may take. Only failures take so long.
   var patience: Double = 60
-  /// How many seconds what a command left in the background may take to print.
+  /// How many seconds a background process may take to print its output.
   var lateness: Double = 60
   /// The broker that the tutorials share.
   private var tutorialBroker: TestBroker?
@@ -42,7 +42,7 @@ final class Workbench {
     return path
   }
 
-  /// The caller's environment with the built programs first in PATH, and without settings of theirs.
+  /// The caller's environment with the built programs first in PATH, and without their settings.
   func environment(home: String? = nil) -> [String: String] {
     var environment = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("SLUICE") }
     environment["PATH"] = programs + ":" + (environment["PATH"] ?? "/usr/bin:/bin")
@@ -65,21 +65,21 @@ final class Workbench {
     tutorialBroker = try TestBroker(on: self, in: directory("tutorials"))
   }
 
-  /// Stops the broker that the tutorials share: the next block with another broker needs its port.
+  /// Stops the broker that the tutorials share, since the next block with another broker needs its port.
   func endTutorials() throws {
     let trouble = tutorialBroker?.stop()
     tutorialBroker = nil
     if let trouble { throw Trouble("tutorials: " + trouble) }
   }
 
-  /// The page's cluster, which is started if it doesn't run; nil where the engine isn't installed.
+  /// Returns the page's cluster, and starts it if it doesn't run; nil if the engine isn't installed.
   func cluster() throws -> TestCluster? {
     try endTutorials()
     if pageCluster == nil { pageCluster = try TestCluster(on: self) }
     return pageCluster
   }
 
-  /// Ends the cluster of a page that is done.
+  /// Ends the cluster of a page after its last block.
   func endCluster() throws {
     try pageCluster?.erase()
     pageCluster = nil
@@ -87,8 +87,8 @@ final class Workbench {
 
   // MARK: The compiler
 
-  /// Links the package's modules into one library, from the objects of the sources that are there: a folder of objects also keeps those of sources that
-  /// were removed.
+  /// Links the package's modules into one library, from the objects of the existing sources. A folder of objects also contains those of removed
+  /// sources.
   func linkLibrary() throws {
     var objects: [String] = []
     for module in try FileManager.default.contentsOfDirectory(atPath: root + "/Sources").sorted() {
@@ -135,7 +135,7 @@ final class Workbench {
 
   // MARK: Files
 
-  /// The files below a folder whose names end so, in order.
+  /// The files below a folder with that suffix, in order.
   static func files(in folder: String, with suffix: String) -> [String] {
     let found = FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? []
     return found.filter { $0.hasSuffix(suffix) }.sorted().map { folder + "/" + $0 }
@@ -180,7 +180,7 @@ struct TestBroker {
     }
   }
 
-  /// Stops the broker. Returns what was wrong with its end.
+  /// Stops the broker. Returns an error message if its end wasn't as expected.
   func stop() -> String? {
     process.kill(SIGTERM)
     let code = process.waitForEnd(seconds: 60)

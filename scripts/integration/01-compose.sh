@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Docker/compose.yaml as it is: the broker becomes healthy, then producer and consumer start; what the image promises of itself.
+# Docker/compose.yaml unchanged: the broker becomes healthy, then producer and consumer start. Also checks the properties that
+# the image promises.
 . "$(dirname "$0")/common.sh"
 
 say "an image without configuration doesn't serve clients from elsewhere"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records go from one container to several, to late subscribers as well.
+# Records arrive from one container at several others, including late subscribers.
 . "$(dirname "$0")/common.sh"
 
 start_broker

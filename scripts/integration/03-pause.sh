@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A subscriber whose container is paused doesn't hold up the others, and has all records afterwards.
+# A subscriber whose container is paused doesn't block the others. After the pause, all records arrive there.
 . "$(dirname "$0")/common.sh"
 
 start_broker

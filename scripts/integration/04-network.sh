@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# A client that loses its network and gets it back goes on where it was: nothing is lost, nothing comes twice.
+# A client that loses its network and gets it back resumes after its last record: nothing is lost or duplicated.
 . "$(dirname "$0")/common.sh"
 
 network=${PROJECT}_default
 start_broker
 create numbers
-# A connection that is silent for so long is given up.
+# A connection that is silent for this long is closed.
 OPTIONS=(--env SLUICE_KEEPALIVE=2s)
 background reader sub numbers --reconnect
 background other sub numbers --reconnect

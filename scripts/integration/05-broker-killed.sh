@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A broker that is killed and started again upon its volume has all records that it has acknowledged, and clients go on.
+# A broker that is killed and restarted on the same volume still has all acknowledged records, and clients resume.
 . "$(dirname "$0")/common.sh"
 
 start_broker

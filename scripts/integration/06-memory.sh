@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A broker in 160 MiB of memory, with a subscriber that doesn't read, is sent half a gigabyte: it lives, and others have everything.
+# A broker in 160 MiB of memory, with a subscriber that doesn't read, receives half a gigabyte: the broker keeps running, and other
+# subscribers get all records.
 . "$(dirname "$0")/common.sh"
 
 settings <<'END'
@@ -26,7 +27,7 @@ OPTIONS=(--volume "$WORK/lines:/lines:ro")
 say "one of two subscribers is paused, and 16 times 32 MiB are published"
 for round in $(seq 16); do
   client "producer-$round" pub load --file /lines --quiet </dev/null
-  # It is followed, so that nothing that is dropped for the newest 64 MiB is missing there.
+  # Waits in each round, so that this subscriber misses no record, though the broker only keeps the newest 64 MiB.
   eventually "the other has all of round $round" has_lines "$WORK/lively" $((round * 2048))
 done
 check "the other has every record, in order and once" is_sequence "$WORK/lively" 0 32767

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# TLS between containers, with users: only a client that trusts the authority and knows the password gets through.
+# TLS between containers, with users: only a client that trusts the authority and knows the password is served.
 . "$(dirname "$0")/common.sh"
 
 certificates=$WORK/certificates
@@ -11,7 +11,7 @@ docker run --interactive --rm --label "sluice=$PROJECT" --entrypoint sluice --vo
 echo 'alice publish,subscribe,create orders.>' >"$certificates/permissions"
 echo 'alice subscribe >' >>"$certificates/permissions"
 cp "$WORK/others/authority.pem" "$certificates/other-authority.pem"
-# To be read by the broker's user, which isn't this one. They are for this trial only.
+# Must be readable for the broker's user, which is another one. The files are for this test only.
 chmod 755 "$WORK" "$certificates"
 chmod 644 "$certificates"/*
 settings <<END

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The broker's container is replaced by a new one upon the same volume while clients work, as for a new version: they reconnect, nothing is
-# lost, nothing comes twice.
+# The broker's container is replaced by a new one on the same volume while clients work, as for a new version: they reconnect, and nothing
+# is lost or duplicated.
 . "$(dirname "$0")/common.sh"
 
 start_broker

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The node that owns a topic is killed: another node takes the topic over, and clients go on there.
+# The node that owns a topic is killed: another node becomes the owner, and clients resume there.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The node that owns a topic stops for longer than its lease, and goes on behind its successor: it changes nothing.
+# The node that owns a topic is paused for longer than its lease, and resumes after another node has become the owner:
+# it changes nothing.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

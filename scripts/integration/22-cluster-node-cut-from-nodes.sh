@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A node and the other nodes lose each other, but not the engine: none of them takes what another has, and clients go on.
+# A node and the other nodes can't reach each other, but can reach the engine: none of them takes a topic of another
+# node, and clients keep working.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

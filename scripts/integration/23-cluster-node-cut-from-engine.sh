@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A node loses the engine, but not its clients: its topics move to other nodes.
+# A node can't reach the engine, but can reach its clients: its topics move to other nodes.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

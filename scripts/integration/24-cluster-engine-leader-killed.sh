@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The leader of the engine is killed: the others elect another one, and clients go on.
+# The leader of the engine is killed: the others elect another one, and clients keep working.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

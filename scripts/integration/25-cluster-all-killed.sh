@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All nodes and all servers of the engine are killed at once, twice: what was acknowledged is there.
+# All nodes and all servers of the engine are killed at once, twice: no acknowledged record is lost.
 . "$(dirname "$0")/cluster.sh"
 
 start_members

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The disks of all servers of the engine lose their power at once, and everything is killed, twice: what was acknowledged is there.
+# The disks of all servers of the engine lose power at once, and all processes are killed, twice: no acknowledged record is lost.
 . "$(dirname "$0")/cluster.sh"
 
 take_disks

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # The steps of a cluster's scenarios with the containers of Docker/cluster.yaml: see cluster.sh.
 
-# No port of this machine is a fixed one.
+# The containers use no fixed port of this machine.
 export SLUICE_PORT_1='' SLUICE_PORT_2='' SLUICE_PORT_3='' SLUICE_ADMIN_PORT_1='' SLUICE_ADMIN_PORT_2='' SLUICE_ADMIN_PORT_3=''
 # shellcheck source=scripts/integration/common.sh
 . "$SCENARIO_FOLDER/common.sh"
@@ -17,10 +17,10 @@ if ! "$TOP/scripts/cluster-secrets.sh" "$SLUICE_SECRETS" >"$WORK/secrets.log" 2>
 fi
 OPTIONS=(--volume "$SLUICE_SECRETS/client:/client:ro" --env SLUICE_TLS_CA=/client/authority.pem
   --env SLUICE_TLS_CERT=/client/client.pem --env SLUICE_TLS_KEY=/client/client.key)
-# A connection that is silent for so long is given up.
+# A connection that is silent for this long is closed.
 OPTIONS+=(--env SLUICE_KEEPALIVE=2s)
 SERVICES=(b1 b2 b3 "${ENGINES[@]}")
-# Where the disks of take_disks are.
+# The folder of the disks of take_disks.
 folder=$WORK/disks HAS_DISKS=''
 # shellcheck source=scripts/cluster/disks.sh
 . "$TOP/scripts/cluster/disks.sh"
@@ -38,7 +38,7 @@ is_member() { # NODE
   status=$(SERVER=$(servers "$1") client "observer-$1" cluster status </dev/null) && grep -q '3 live' <<<"$status"
 }
 
-# Gives each server of the engine a disk of its own, which can lose power, before it is started: a folder of this machine instead of docker's volume.
+# Before the servers of the engine start, gives each a disk of its own that can lose power: a folder of this machine instead of docker's volume.
 take_disks() {
   local obstacle name
   case ${DOCKER_HOST:-unix:} in
@@ -54,7 +54,7 @@ take_disks() {
     printf '  %s:\n    volumes: ["%s:/data"]\n' "$name" "$folder/$name"
   done | sed '1i services:' | settings
 }
-# These disks lose their power, and everything is killed.
+# Cuts the power of these disks, and kills all members.
 lose_power_of_members() {
   local name
   lose_power "${ENGINES[@]}"
@@ -66,7 +66,7 @@ unmount_disks() {
   for name in "${ENGINES[@]}"; do umount "$folder/$name" 2>/dev/null || true; done
 }
 
-# Starts what doesn't run, and waits until each node is in the cluster.
+# Starts the members that don't run, and waits until each node is in the cluster.
 start_members() {
   local node
   [ -z "$HAS_DISKS" ] || for node in "${ENGINES[@]}"; do mount_disk "$node"; done
@@ -87,7 +87,7 @@ replace_member() { # NAME
   export SLUICE_IMAGE=$image
 }
 
-# Clients lose the node, too: they are on the same network, and go to another node.
+# Clients are on the same network, so they lose the node too, and connect to another one.
 cut_from_nodes() { docker network disconnect "${PROJECT}_clients" "$(container "$1")"; } # NODE
 cut_from_engine() { docker network disconnect "${PROJECT}_engine" "$(container "$1")"; } # NODE
 heal() { # NODE
@@ -108,7 +108,7 @@ has_copies() { # NAME
   address=$(docker inspect -f "{{(index .NetworkSettings.Networks \"${PROJECT}_engine\").IPAddress}}" "$(container "$1")")
   { exec 3<>"/dev/tcp/$address/8222" && printf 'GET /healthz HTTP/1.0\r\n\r\n' >&3 && timeout 5 cat <&3; } 2>/dev/null | grep -q '^HTTP/1.. 200'
 }
-# Waits until each server of the engine has all that the others have.
+# Waits until all servers of the engine have the same data.
 await_copies() {
   local name
   for name in "${ENGINES[@]}"; do eventually "$name has caught up" has_copies "$name"; done

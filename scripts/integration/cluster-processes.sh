@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The steps of a cluster's scenarios with the processes of scripts/cluster.sh: see cluster.sh. SLUICE_BIN_DIR is where sluiced and sluice are.
+# The steps of a cluster's scenarios with the processes of scripts/cluster.sh: see cluster.sh. SLUICE_BIN_DIR is the folder of sluiced and sluice.
 set -euo pipefail
 
 TOP=$(cd "$SCENARIO_FOLDER/../.." && pwd)
@@ -11,7 +11,7 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/sluice-integration.XXXXXX")
 
 ENGINES=(n1 n2 n3)
 SLUICE=$SLUICE_BIN_DIR/sluice
-# A connection that is silent for so long is given up.
+# A connection that is silent for this long is closed.
 export SLUICE_KEEPALIVE=2s
 export SLUICE_CLUSTER_DIR=$WORK/cluster SLUICE_CLUSTER_OWNER=$$
 export SLUICE_TLS_CA=$SLUICE_CLUSTER_DIR/nodes/authority.pem SLUICE_USER=admin SLUICE_PASSWORD_FILE=$SLUICE_CLUSTER_DIR/admin-password
@@ -23,7 +23,7 @@ fi
 
 members() { "$TOP/scripts/cluster.sh" "$@" >"$WORK/members" 2>>"$WORK/cluster.err"; }
 
-# Starts what doesn't run, and waits until each node is in the cluster.
+# Starts the members that don't run, and waits until each node is in the cluster.
 start_members() {
   members up --secure
   cp "$WORK/members" "$WORK/all-members"
@@ -41,13 +41,13 @@ client() {
   SLUICE_SERVER=${SERVER:-$(servers b1 b2 b3)} "$SLUICE" "$@"
 }
 
-# Gives each server of the engine a disk of its own, which can lose power, before it is started.
+# Before the servers of the engine start, gives each a disk of its own that can lose power.
 take_disks() {
   local obstacle
   obstacle=$("$TOP/scripts/cluster.sh" can-lose-power 2>&1) || skip "${obstacle#cluster.sh: }"
   export SLUICE_CLUSTER_DISK=512
 }
-# These disks lose their power, and everything is killed.
+# Cuts the power of these disks, and kills all members.
 lose_power_of_members() { members lose-power; }
 
 process() { cat "$SLUICE_CLUSTER_DIR/$1.pid"; } # NAME
@@ -57,7 +57,7 @@ pause_member() { kill -STOP "$(process "$1")"; } # NAME
 wake_member() { kill -CONT "$(process "$1")"; } # NAME
 has_ended() { ! kill -0 "$1" 2>/dev/null; } # PID
 
-# The program of another folder takes its place.
+# The program of another folder replaces it.
 replace_member() { # NAME
   local pid
   mkdir -p "$WORK/programs"
@@ -89,7 +89,7 @@ engine_leader() {
   done | sort | tail -n 1 | sed 's/.* //'
 }
 
-# Waits until each server of the engine has all that the others have.
+# Waits until all servers of the engine have the same data.
 await_copies() { members await-copies; }
 
 finish() {

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# What the scenarios of a cluster share. They run in the containers of Docker/cluster.yaml; with SLUICE_SCENARIO_ON=processes, as the processes of
-# scripts/cluster.sh, which scripts/cluster-scenarios.sh does. Both have the same steps: see cluster-containers.sh and cluster-processes.sh.
+#
+# The steps that the scenarios of a cluster share. They run in the containers of Docker/cluster.yaml. With SLUICE_SCENARIO_ON=processes, as in
+# scripts/cluster-scenarios.sh, they run with the processes of scripts/cluster.sh. The steps are the same: see cluster-containers.sh and cluster-processes.sh.
 
 SCENARIO_FOLDER=$(dirname "${BASH_SOURCE[0]}")
 case ${SLUICE_SCENARIO_ON:-containers} in
@@ -23,12 +24,12 @@ NODES=(b1 b2 b3)
 # shellcheck disable=SC2034 # for scenarios
 BEYOND_LEASE=4
 TOPIC=orders
-# Of the 64 shards of a cluster, the one that has this topic: it follows from the name.
+# The shard of this topic among the 64 shards of a cluster. It depends only on the topic's name.
 SHARD=17
 
 # The name of the node that owns the topic.
 owner() { client observer cluster shards --json </dev/null | sed -n "/\"shard\":$SHARD,/s/.*\"owner\":\"\([^\"]*\)\".*/\1/p"; }
-# FORMER: whether another node owns the topic, as the others know it.
+# FORMER: whether all other nodes know another owner of the topic.
 has_moved_from() {
   local now node others=()
   for node in "${NODES[@]}"; do
@@ -38,7 +39,8 @@ has_moved_from() {
   [ -n "$now" ] && [ "$now" != "$1" ]
 }
 
-# LINES: a producer, a subscriber and a member of a group that acknowledges each record, on different nodes. The producer publishes the numbers up to that.
+# LINES: starts a producer, a subscriber and a member of a group that acknowledges each record, on different nodes. The producer publishes the numbers up
+# to LINES.
 start_load() {
   LINES_PUBLISHED=$1
   create "$TOPIC" --storage durable --sync always
@@ -50,7 +52,7 @@ start_load() {
   goes_on
 }
 
-# Waits until subscribers have got a good many more records than now, or all.
+# Waits until subscribers have got at least 400 more records than now, or all.
 goes_on() {
   local lines
   lines=$(($(wc -l <"$WORK/reader") + 400))

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# What scenarios share. Each is a program of its own that begins with this file, and needs the image in SLUICE_IMAGE; scripts/integration.sh
-# sees to that. Whatever it starts belongs to a project of docker-compose's with a name of its own, and goes when it ends.
+#
+# The steps that scenarios with containers share. Each scenario is a program that begins with this file, and needs the image in SLUICE_IMAGE, which
+# scripts/integration.sh sets. All its containers belong to a docker-compose project with its own name, and are removed when it ends.
 set -euo pipefail
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -8,29 +9,29 @@ SCENARIO=$(basename "$0" .sh)
 : "${SLUICE_IMAGE:?name the image to try; scripts/integration.sh does}"
 PROJECT=sluice-$SCENARIO-$$
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/sluice-integration.XXXXXX")
-# The broker's port on this machine is any that is free, on loopback.
+# The broker uses any free port of this machine, on loopback.
 export SLUICE_IMAGE SLUICE_PORT='' SLUICE_ADMIN_PORT=''
 if command -v docker-compose >/dev/null; then COMPOSE=(docker-compose); else COMPOSE=(docker compose); fi
 
 # shellcheck source=scripts/integration/steps.sh
 . "$TOP/scripts/integration/steps.sh"
 
-# The compose file that a scenario stands on.
+# The compose file on which a scenario is based.
 COMPOSE_FILE_OF_SCENARIO=$TOP/Docker/compose.yaml
 COMPOSE_CHANGES=$TOP/scripts/integration/compose.yaml
-# The network on which clients are, and where they connect to.
+# The network of the clients, and the address to which they connect.
 NETWORK=default SERVER=broker:7420
-# The services whose last words are told when the scenario fails.
+# The services whose last log lines are printed when the scenario fails.
 SERVICES=(broker)
 
-# The compose file as a scenario has it: with the changes here, and what it passed to `settings`.
+# The compose file of a scenario, with the changes here and those that it passed to `settings`.
 compose() {
   local files=(-f "$COMPOSE_FILE_OF_SCENARIO" -f "$COMPOSE_CHANGES")
   if [ -e "$WORK/settings.yaml" ]; then files+=(-f "$WORK/settings.yaml"); fi
   "${COMPOSE[@]}" --project-name "$PROJECT" "${files[@]}" "$@" 2>>"$WORK/compose.log"
 }
 
-# More of a compose file, from standard input.
+# Reads more of a compose file from standard input.
 settings() { cat >"$WORK/settings.yaml"; }
 
 # SERVICE: its container, running or not.

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Plays scenarios one after the other. `say` is the caller's.
+# Runs scenarios one after the other. The caller defines `say`.
 
-# SCENARIO...: leaves the names of those that fail in `failed`.
+# SCENARIO...: sets `failed` to the names of those that fail.
 play() {
   local scenario start
   failed=()

@@ -19,7 +19,7 @@ LINK_TARGET = re.compile(r"\[[^\]]+\]: ")
 BULLET = re.compile(r"^\s*(?:[-*+]|\d+\.)\s+")
 # A sentence may begin with a name, with code, or with the values that it describes: "1, lossless: producers wait".
 END = re.compile(r"(?<=[.!?])[)\"*_]*\s+(?=[\"(*_\[]*[A-Z`]|`|\d+(?:, \w+(?:[ -]\w+)*)*: )")
-# Modules whose string literals are read by users; those of the others are read by programmers, or by nobody.
+# Modules with string literals for users. Literals of other modules are for programmers.
 MESSAGES = re.compile(r"Sources/Sluice(?!Simulation)")
 
 

@@ -66,7 +66,7 @@ for program in names:
     path = os.path.join(programs, program)
     needed = re.findall(r"NEEDED\s+(\S+)", output("objdump", "-p", path))
     for library in re.findall(r"=> (/\S+)", output("ldd", path)):
-        # Others are what these need in turn.
+        # Other libraries are dependencies of these.
         if os.path.basename(library) not in needed:
             continue
         found = package(library)
@@ -78,7 +78,7 @@ for program in names:
             sys.exit(f"linked: no package has {library}")
         components[f"deb:{found[0]}"] = debian(*found, "at run time")
 
-# Part of the programs.
+# Linked into the programs.
 archives = set()
 for program in names:
     with open(os.path.join(maps, f"{program}.map"), encoding="utf-8", errors="replace") as file:
@@ -93,7 +93,7 @@ for archive in sorted(archives):
     if found:
         components[f"deb:{found[0]}"] = debian(*found, "statically")
 
-# Compiled in: libraries of headers alone.
+# Compiled in: header-only libraries.
 for header in ["/usr/include/toml++/toml.h", "/usr/include/xxhash.h"]:
     found = package(header)
     if found:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints the notes of a release, in Markdown: where the documentation is, what each download is, and what has changed. scripts/release.sh --artifacts calls it.
+# Prints the notes of a release, in Markdown: a link to the documentation, a description of each download, and the changes. scripts/release.sh --artifacts calls it.
 #
 #   scripts/release/notes.sh DIRECTORY VERSION [HOMEPAGE]     DIRECTORY has the downloads
 #
-# Fails when a file in DIRECTORY isn't described here, so that no download is without a line.
+# Fails when a file in DIRECTORY isn't described here, so that each download has a line.
 set -euo pipefail
 [ $# -ge 2 ] && [ -d "$1" ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 directory=$(cd "$1" && pwd) version=$2 homepage=${3:-}
@@ -48,7 +48,7 @@ done < <(cd "$directory" && find . -maxdepth 1 -type f -printf '%P\n' | LC_ALL=C
 echo "- \`SHA256SUMS\`: compare with \`sha256sum --check SHA256SUMS\`"
 echo
 
-# The version's section of the changelog; before it is named, that of the changes since the last one.
+# The version's section of the changelog. If it doesn't exist yet, the section of the changes since the last version.
 changes=$(awk -v version="$version" '
   /^## / { shown = $2 == version || $2 == "[" version "]"; next }
   shown' CHANGELOG.md)

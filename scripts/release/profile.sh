@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Makes a profile of the programs: what they ran how often while they served loads of all kinds. With it the compiler lays code out for what runs often.
+# Makes a profile of the programs: how often each part of their code runs under loads of all kinds. With it the compiler optimises the code that runs often.
 # scripts/release.sh calls it.
 #
 #   scripts/release/profile.sh FILE
 #
-# Builds the programs with counters, and the load program; starts brokers on loopback, has clients publish and subscribe for about a minute, stops them,
-# and puts the sums of all counters into FILE. A profile that is in FILE already is kept as long as the programs are the same. Once
-# scripts/nats-server.sh has been run, a cluster's nodes are counted, too. No two profiles are the same, since loads are bounded by time.
+# Builds the programs with counters, and the load program. Starts brokers on loopback, lets clients publish and subscribe for about a minute, stops them,
+# and writes the sums of all counters into FILE. If FILE already has a profile of the same programs, it is kept. If scripts/nats-server.sh has been run,
+# a cluster's nodes are counted, too. No two profiles are the same, since loads are limited by time.
 set -euo pipefail
 
 usage() { sed -n '2,9s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -19,7 +19,7 @@ mkdir -p "$(dirname "$1")"
 file=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 cd "$(dirname "$0")/../.."
 
-# The toolchain has it beside the compiler.
+# The toolchain contains llvm-profdata next to the compiler.
 merge=$(dirname "$(readlink -f "$(command -v swift)")")/llvm-profdata
 [ -x "$merge" ] || merge=$(command -v llvm-profdata) || fail "there is no llvm-profdata beside the swift that is on the path"
 
@@ -54,14 +54,14 @@ options=(-c release --package-path Benchmarks --scratch-path .build/bench ${SLUI
 swift build "${options[@]}" --product sluice-bench </dev/null >&2
 cp "$(swift build "${options[@]}" --show-bin-path)/sluice-bench" "$work/bin/"
 
-# Each process writes its counters into a file of its own when it ends.
+# Each process writes its counters into its own file when it ends.
 export LLVM_PROFILE_FILE="$work/counts/%p.profraw"
-# Settings of the caller's own broker and clients mean nothing to these.
+# Removes settings for the caller's own broker and clients.
 for name in "${!SLUICE_@}" "${!SLUICED_@}"; do
   case $name in SLUICE_NATS_SERVER | SLUICE_JOBS) ;; *) unset "$name" ;; esac
 done
 
-# --- One broker, by all doors
+# --- One broker, through all gateways
 
 say "serving loads"
 scripts/certs.sh "$work/certs" >/dev/null 2>&1
@@ -74,7 +74,7 @@ for _ in $(seq 200); do
   sleep 0.1
 done
 grep -q '^sluiced ready$' "$work/ready" || { cat "$work/log" >&2; fail "the broker didn't start within 20 s"; }
-# The port of the address behind that scheme.
+# The port of the address with that scheme.
 port() { sed -n "s|^sluiced listening on $1[0-9.]*:||p" "$work/ready"; }
 native=$(port '') mqtt=$(port mqtt://) http=$(port http://) tls=$(port tls://)
 
@@ -85,15 +85,15 @@ load() { # DRIVER PORT OPTION..., for two seconds unless told
     { cat "$work/load" >&2; fail "this load failed: $driver $*"; }
 }
 
-# A client of the command line.
+# A command-line client.
 client() { timeout 120 "$work/bin/sluice" "$@" || fail "this failed: sluice $1"; }
 
-# Throughput: few large reads and writes, many records each.
+# Throughput: few large reads and writes, with many records each.
 for driver in sluice sluice-mqtt sluice-mqtt-qos1; do
   case $driver in sluice) at=$native ;; *) at=$mqtt ;; esac
   load $driver "$at" --size 128
   load $driver "$at" --size 1024 --publishers 4 --subscribers 16
-  # Latency: many turns with one record each, in which most code runs for a record.
+  # Latency: many reads and writes with one record each, so most code runs once per record.
   load $driver "$at" --workload latency --rate 10000
   load $driver "$at" --workload latency --rate 2000
 done
@@ -106,7 +106,7 @@ load sluice "$native" --workload replay --size 128 --records 500000 --durable
 load sluice-http "$http" --workload publish --size 128 --publishers 8 --batch 100
 load sluice-http "$http" --size 128 --subscribers 20
 
-# Clients of the command line, without TLS and with it.
+# Command-line clients, without TLS and with it.
 seq 1000000 >"$work/lines"
 for server in 127.0.0.1:"$native" tls://127.0.0.1:"$tls"; do
   export SLUICE_SERVER=$server SLUICE_TLS_CA=$work/certs/authority.pem

@@ -1,9 +1,9 @@
-// Makes Swift's `Mutex` visible to the thread sanitizer on Linux: loaded before the program by scripts/sanitize.sh.
+// Makes Swift's `Mutex` visible to the thread sanitizer on Linux. scripts/sanitize.sh loads it before the program.
 //
-// The quick ways into and out of a `Mutex` are atomics that the compiler puts into the caller, where the sanitizer sees them. Only
-// when threads really meet does the Synchronization library make a system call, and the kernel hands the lock from one to the other:
-// nothing that the sanitizer could see, so that it takes what the lock protects for a race. These two stand before the library's
-// functions of the same names, call them, and tell the sanitizer what they did.
+// The fast paths of a `Mutex` are atomics that the compiler inlines into the caller, where the sanitizer sees them. Only under
+// contention does the Synchronization library make a system call, and the kernel passes the lock from one thread to the other. The
+// sanitizer can't see that, and would report the protected data as a race. The two functions here replace the library's functions of
+// the same names. They call them, and notify the sanitizer.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #define SWIFTCALL __attribute__((swiftcall))
 #define SELF __attribute__((swift_context))
 
-// Of the sanitizer's runtime, where the program has one.
+// Part of the sanitizer's runtime. Null if the program has none.
 extern void __tsan_acquire(void *address) __attribute__((weak));
 extern void __tsan_release(void *address) __attribute__((weak));
 

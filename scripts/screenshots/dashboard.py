@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Shows a broker's page to Chromium without a window.
+"""Opens a broker's page in Chromium without a window.
 
   dashboard.py ADDRESS svg [PLACE]       prints the page at #/PLACE as SVG: its text and its own drawings, in both themes, without a script
   dashboard.py ADDRESS png DIRECTORY [PLACE]...   pictures of these places, or of each, at 1280 and 360 pixels, in both themes, to look at
 
-ADDRESS is the admin listener's, like 127.0.0.1:7421. Where visitors authenticate, SLUICE_USER and SLUICE_PASSWORD_FILE say how.
+ADDRESS is the admin listener's, like 127.0.0.1:7421. If visitors must authenticate, set SLUICE_USER and SLUICE_PASSWORD_FILE.
 """
 import base64
 import json
@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 1280, 800
 
 
 class Browser:
-    """Chromium, told what to do through its remote protocol: messages of JSON, each with a zero byte behind it."""
+    """Chromium, controlled through its remote protocol: JSON messages, each followed by a zero byte."""
 
     def __init__(self):
         self.profile = tempfile.mkdtemp(prefix="sluice-browser-")
@@ -94,7 +94,7 @@ class Markup(HTMLParser):
     """HTML as XML."""
 
     EMPTY = {"area", "base", "br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
-    # Elements of SVG and attributes that HTML's parser has put in small letters.
+    # Names of SVG elements and attributes that HTML's parser has converted to lower case.
     NAMES = {"viewbox": "viewBox", "preserveaspectratio": "preserveAspectRatio"}
 
     def __init__(self):
@@ -107,7 +107,7 @@ class Markup(HTMLParser):
             self.skipped += 1
         if self.skipped:
             return
-        # What can't be pressed in a picture isn't in the order of the keyboard.
+        # Elements can't be pressed in a picture, so they get no place in the keyboard order.
         kept = [(self.NAMES.get(name, name), value or "") for name, value in attributes if name not in ("tabindex", "href")]
         space = ' xmlns="http://www.w3.org/2000/svg"' if tag == "svg" else ""
         self.text.append(f"<{tag}{space}{''.join(f' {name}={quoteattr(value)}' for name, value in kept)}{'/' if tag in self.EMPTY else ''}>")
@@ -127,7 +127,7 @@ def picture(browser, address, place):
     browser.show(WIDTH, HEIGHT, False)
     browser.open(address, place)
     style = browser.evaluate("document.querySelector('style').textContent")
-    # What the page hides is taken away.
+    # Removes the parts that the page hides.
     body = browser.evaluate(
         "(() => { document.querySelectorAll('.skip, .hidden, footer, [hidden]').forEach((each) => each.remove());"
         "document.querySelectorAll('[data-view]').forEach((each) => { if (getComputedStyle(each).display === 'none') each.remove(); });"

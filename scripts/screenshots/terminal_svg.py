@@ -15,7 +15,7 @@ def wrapped(line):
 
 
 lines = [part for line in sys.stdin.read().rstrip().splitlines() for part in wrapped(line.rstrip())]
-# The last prompt has nothing behind it.
+# The last prompt has no command after it.
 if lines and lines[-1].strip() == "$":
     lines.pop()
 width, height = int(COLUMNS * SIZE * 0.602) + 2 * MARGIN, len(lines) * LEADING + 2 * MARGIN

@@ -70,7 +70,7 @@ def reading(command: dict[str, Any]) -> dict[str, Any]:
 
 
 class Reader:
-    """A subscription that is iterated over as far as records are requested."""
+    """A subscription that is iterated as far as records are requested."""
 
     def __init__(self, name: str, subscription: Any) -> None:
         self._name = name

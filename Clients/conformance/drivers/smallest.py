@@ -1,4 +1,4 @@
-"""The smallest driver, around the smallest client of the protocol's page: an example for drivers of one's own.
+"""The smallest driver, around the smallest client of the protocol's page: an example for your own drivers.
 
 The client subscribes to a topic, publishes, and does nothing else: it keeps one connection, and makes no other when that is lost.
 """
@@ -9,7 +9,7 @@ import json
 import struct
 import sys
 
-#: The scenarios, or the beginnings of their names, for which the client has no feature.
+#: The scenarios, or the beginnings of their names, that need a feature that the client lacks.
 LACKS = [
     "connection", "credentials", "cursors", "demand/grant-by-bytes", "demand/grants", "demand/left-after-a-cut", "demand/lossless",
     "demand/manual-connect", "demand/random-grants", "demand/without-subscribers", "endless", "errors/connection", "errors/handshake",

@@ -1,4 +1,4 @@
-"""The brokers of the scenarios: a real one, a proxy that cuts connections to it, and one that does what a scenario says."""
+"""The brokers of the scenarios: a real one, a proxy that cuts connections to it, and one that follows a script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import wire
 
 
 def free_port() -> int:
-    """Returns a port of 127.0.0.1 that no program listens on."""
+    """Returns a port of 127.0.0.1 on which no program listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
@@ -37,7 +37,7 @@ class RealBroker:
         return f"127.0.0.1:{self.port}"
 
     async def start(self) -> None:
-        """Starts the broker, and waits until it takes connections."""
+        """Starts the broker, and waits until it accepts connections."""
         with (self._folder / "log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
                 str(self._program), "--listen", self.address, "--admin", "off", "--data", str(self._folder / "data"), *self._options,
@@ -55,7 +55,7 @@ class RealBroker:
                     await asyncio.sleep(0.02)
 
     async def kill(self) -> None:
-        """Ends the broker as a crash would."""
+        """Kills the broker, like a crash."""
         if self._process is not None and self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
@@ -72,13 +72,13 @@ class RealBroker:
 
 
 class Proxy:
-    """Passes bytes on to a broker, and cuts connections: on request, or after a number of bytes from the broker."""
+    """Forwards bytes to a broker, and cuts connections: on request, or after a number of bytes from the broker."""
 
     def __init__(self, port: int) -> None:
         self._port = port
         self._writers: set[asyncio.StreamWriter] = set()
         self.connections = 0
-        #: For each connection to come, the number of bytes from the broker after which it is cut.
+        #: For each further connection, the number of bytes from the broker after which it is cut.
         self.cut_after: list[int] = []
 
     async def start(self) -> None:
@@ -146,7 +146,7 @@ class Peer:
         return name, stream, values
 
     async def expect(self, *names: str, skipping: tuple[str, ...] = ("PING", "PONG", "DEMAND")) -> tuple[int, dict[str, Any]]:
-        """Returns the stream and the fields of the client's next frame of one of these names. Only those to skip may come before it."""
+        """Returns the stream and the fields of the client's next frame with one of these names. Only frames to skip may precede it."""
         while True:
             found, stream, values = await self.read()
             if found in names:
@@ -156,7 +156,7 @@ class Peer:
                 self.send("PONG", 0, token=values["token"])
 
     async def error(self) -> int:
-        """Returns the code of the ERROR with which the client gives the connection up; 0 if it closes without one."""
+        """Returns the code of the ERROR with which the client closes the connection; 0 if it closes without one."""
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 name, stream, values = await self.read()
@@ -208,7 +208,7 @@ class Peer:
         return stream, frame
 
     async def published(self, count: int) -> list[bytes]:
-        """Reads PUBLISH until ``count`` records have come. Returns their payloads."""
+        """Reads PUBLISH until ``count`` records have arrived. Returns their payloads."""
         found: list[bytes] = []
         while len(found) < count:
             _, values = await self.expect("PUBLISH")
@@ -266,7 +266,7 @@ class ScriptedBroker:
         try:
             await script(peer)
             self._finished()
-            # The client closes first: closing with unread input would drop what was sent to it.
+            # The client closes first, since closing with unread input would drop bytes that were sent to the client.
             while not peer.is_cut and await reader.read(65_536):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -288,7 +288,7 @@ class ScriptedBroker:
         self._done.set()
 
     async def finished(self) -> None:
-        """Waits until all scripts have run, and raises what went wrong in one."""
+        """Waits until all scripts have run, and raises the error of one that failed."""
         await self._done.wait()
         if self.failure is not None:
             raise self.failure

@@ -1,4 +1,4 @@
-"""The driver's process, and handles for what it has opened: see the page README.md for the protocol of its lines."""
+"""The driver's process, and handles for its subscriptions, producers and clients. README.md describes its line protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATIENCE = 10.0
 
 
 class DriverError(Exception):
-    """An error that the client has reported."""
+    """An error that the client reported."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         super().__init__(f"code {values.get('code')}, retry {values.get('retry')}: {values.get('message')}")
@@ -27,7 +27,7 @@ class DriverError(Exception):
 
 
 class Record:
-    """A record, or a delivery of a group, as the driver has reported it."""
+    """A record, or a delivery of a group, in the form that the driver reported."""
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.topic: str = values["topic"]
@@ -68,9 +68,9 @@ class Driver:
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._subscriptions: dict[str, Subscription] = {}
         self._ended: BaseException | None = None
-        #: Errors in the driver's program that nothing has handled.
+        #: Unhandled errors in the driver's program.
         self.faults: list[str] = []
-        #: Scenarios, or beginnings of their names, for which the client has no feature.
+        #: Scenarios, or beginnings of their names, that need a feature that the client lacks.
         self.lacks: tuple[str, ...] = ()
 
     async def start(self) -> None:
@@ -141,12 +141,12 @@ class Driver:
         self._subscriptions[subscription.name] = subscription
 
     def forget(self) -> None:
-        """Forgets all subscriptions, whose late events are dropped."""
+        """Forgets all subscriptions, and drops their late events."""
         self._subscriptions.clear()
 
     @property
     def memory(self) -> int:
-        """The bytes of memory that the driver's process uses; 0 where the system doesn't report them."""
+        """The bytes of memory that the driver's process uses; 0 if the system doesn't report them."""
         with contextlib.suppress(OSError):
             for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
                 if line.startswith("VmRSS:"):
@@ -154,7 +154,7 @@ class Driver:
         return 0
 
     async def stop(self) -> None:
-        """Closes the driver's standard input, and ends it if it doesn't end by itself."""
+        """Closes the driver's standard input, and kills the driver if it doesn't end by itself."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -174,10 +174,10 @@ class Subscription:
         self.name = name
         self._events: deque[dict[str, Any]] = deque()
         self._arrived = asyncio.Event()
-        #: Records that were requested, and those that came.
+        #: The number of requested records, and of those that arrived.
         self.requested = 0
         self.received = 0
-        #: Events other than records that `records` has passed over.
+        #: Events other than records that `records` has skipped.
         self.passed: list[dict[str, Any]] = []
 
     def put(self, event: dict[str, Any]) -> None:
@@ -187,7 +187,7 @@ class Subscription:
         self._arrived.set()
 
     async def request(self, count: int) -> None:
-        """Has the client request ``count`` records more."""
+        """Requests ``count`` more records through the client."""
         self.requested += count
         await self._driver.do("request", on=self.name, n=count)
 
@@ -206,7 +206,7 @@ class Subscription:
         return self._events.popleft()
 
     async def expect(self, kind: str, patience: float = PATIENCE) -> dict[str, Any]:
-        """Returns the next event of that kind, and passes over live, matched and producers before it."""
+        """Returns the next event of that kind, and skips live, matched and producers before it."""
         while True:
             event = await self.event(patience)
             if event["event"] == kind:
@@ -231,7 +231,7 @@ class Subscription:
         return DriverError(await self.expect("error", patience))
 
     async def silent(self, seconds: float = 0.2) -> None:
-        """Checks that no record comes for a time."""
+        """Checks that no record arrives for a time."""
         await asyncio.sleep(seconds)
         records = [event for event in self._events if event["event"] == "record"]
         assert not records, f"{len(records)} records came that weren't requested"

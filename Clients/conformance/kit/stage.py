@@ -1,4 +1,4 @@
-"""What a scenario is given: a driver, a broker, and means to make others."""
+"""The means of a scenario: a driver, a broker, and functions to make others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any
 from .brokers import Proxy, RealBroker, Script, ScriptedBroker
 from .driver import Client, Driver, DriverError
 
-#: Growth of the driver's memory that a scenario may cause: more is growth without a bound.
+#: How much a scenario may let the driver's memory grow. More is unbounded growth.
 MOST_GROWTH = 64 << 20
 
 
 class Stage:
-    """The surroundings of one run of a scenario."""
+    """The environment of one run of a scenario."""
 
     def __init__(self, driver: Driver, program: Path, address: str, port: int, seed: int) -> None:
         self.driver = driver
@@ -49,7 +49,7 @@ class Stage:
 
     @property
     def failures(self) -> list[BaseException]:
-        """What went wrong in the scripted brokers, which is often why the client waits in vain."""
+        """The errors of the scripted brokers, which are often the reason that the client waits in vain."""
         return [broker.failure for broker in self._brokers if broker.failure is not None]
 
     async def proxy(self) -> Proxy:
@@ -80,7 +80,7 @@ class Scenario:
     about: str
     body: Body
     arguments: dict[str, Any] = field(default_factory=dict)
-    #: The most seconds that it may take.
+    #: The longest that the scenario may take, in seconds.
     seconds: float = 30.0
 
 

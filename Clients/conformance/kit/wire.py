@@ -91,7 +91,7 @@ _BY_NUMBER = {number: (name, layout) for name, (number, layout) in FRAMES.items(
 
 
 def frame(number: int, stream: int, body: bytes = b"", flags: int = 0, length: int | None = None) -> bytes:
-    """Returns a frame; ``length`` is what its header says where that isn't the truth."""
+    """Returns a frame; if ``length`` is given, its header has this length, even if that is wrong."""
     return _HEADER.pack(len(body) if length is None else length, number, flags, 0, stream) + body
 
 
@@ -195,17 +195,17 @@ MARK = item(struct.pack("<q", 1_000), 2)
 
 
 def batch(*payloads: bytes) -> bytes:
-    """Returns a batch of plain records behind a time mark."""
+    """Returns a batch of plain records after a time mark."""
     return MARK + b"".join(item(payload) for payload in payloads)
 
 
 def deliver(stream: int, batch: bytes, count: int = 1, first: int = 0, flags: int = 0) -> bytes:
-    """Returns DELIVER of a batch that may be none."""
+    """Returns DELIVER with a batch that needn't be valid."""
     return frame(0x13, stream, struct.pack("<QI", first, count) + batch, flags)
 
 
 def payloads(data: bytes) -> list[bytes]:
-    """Returns the payloads of a batch of a client, keys and headers left out."""
+    """Returns the payloads of a client's batch, without keys and headers."""
     found = []
     position = 0
     while position < len(data):

@@ -24,7 +24,7 @@ def test_frames_have_the_bytes_of_the_vectors(vector: dict[str, Any]) -> None:
     length, number, _, stream = wire.header(data[:12])
     name, values = wire.decode(number, data[12:])
     assert (name, stream, length) == (vector["frame"], vector["stream"], len(data) - 12)
-    # A later version's fields come behind those that the kit knows.
+    # A later version's fields come after those that the kit knows.
     assert data[12:].startswith(wire.encode(name, stream, **values)[12:])
 
 

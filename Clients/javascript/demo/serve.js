@@ -1,8 +1,8 @@
-// Serves the demo page, with a broker that it starts.
+// Serves the demo page, and starts a broker for it.
 //
 //   node Clients/javascript/demo/serve.js [--sluiced PROGRAM] [--port PORT] [--broker ws://HOST:PORT]
 //
-// With --broker it starts none. Ctrl-C stops both.
+// With --broker it starts no broker. Ctrl-C stops both.
 
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";

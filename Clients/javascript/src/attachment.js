@@ -1,18 +1,18 @@
-// What a client keeps open at a broker across lost connections: the base of subscriptions, publications and requests.
+// Streams that a client keeps open at a broker across lost connections: the base of subscriptions, publications and requests.
 
 import { ErrorCode, SluiceError, isRetryable, misplaced, streamError } from "./errors.js";
 import { encode } from "./layout.js";
 
 const ERROR = 0x06;
 const REDIRECT = 0x09;
-/** The first and the longest pause before a stream is opened again on a connection that stands, in milliseconds. */
+/** The first and the longest pause before a stream is opened again on an open connection, in milliseconds. */
 const FIRST_PAUSE = 10;
 const LONGEST_PAUSE = 500;
 /** The longest pause after an error that isn't about a move, such as a full store. */
 const LONGEST_RETRY = 10_000;
-/** How many redirections in a row lead to a request to relay. */
+/** After this many redirections in a row, the client requests a relay. */
 const MOST_REDIRECTIONS = 5;
-/** How long a topic that no node serves is waited for, without a reconnect policy that says otherwise. */
+/** How long the client waits for a topic that no node serves, unless the reconnect policy sets another time. */
 const MOVE_PATIENCE = 10_000;
 
 /** A random time of at most `milliseconds`; `jitter` is the part that may be left out. */
@@ -21,23 +21,23 @@ export function jittered(milliseconds, jitter = 0.5) {
 }
 
 /**
- * A stream that is opened again after a lost connection, a move of its topic, and errors that pass.
+ * A stream that is opened again after a lost connection, a move of its topic, and transient errors.
  *
- * Subclasses have `opening(stream, flags)`, which returns the frame that opens the stream from where it stands now,
- * `handle(number, values)`, which returns whether a frame was the stream's last one, and as needed `firstFrame`, `deliver`,
- * `interrupted`, `ended(error)`, `recoversFrom(error)`, `writable`.
+ * Subclasses implement `opening(stream, flags)`, which returns the frame that opens the stream at its current position. They
+ * implement `handle(number, values)`, which returns whether a frame was the stream's last one. If needed, they implement
+ * `firstFrame`, `deliver`, `interrupted`, `ended(error)`, `recoversFrom(error)` and `writable`.
  */
 export class Attachment {
   topic;
   link;
-  /** Whether the client's broker is asked to serve the stream itself, where another node has the topic. */
+  /** Whether the client requests a relay by its own broker when another node serves the topic. */
   relay = false;
   connection;
   number = 0;
   isOver = false;
-  /** Whether the broker has opened the present stream. */
+  /** Whether the broker has opened the current stream. */
   isOpen = false;
-  /** Whether the stream was open once: errors that pass are waited for only then. */
+  /** Whether the stream was open before: only then is it opened again after a transient error. */
   wasOpen = false;
   #pauses = 0;
   #redirections = 0;
@@ -52,7 +52,7 @@ export class Attachment {
     return SluiceError;
   }
 
-  /** The type of the frame that comes first on the stream, and once; undefined where the only frame is the answer to a request. */
+  /** The type of the stream's first frame, which is sent once; undefined if the only frame is the answer to a request. */
   get firstFrame() {
     return undefined;
   }
@@ -90,7 +90,7 @@ export class Attachment {
     this.#since = undefined;
   }
 
-  /** Opens the stream on its link after a pause, which grows from attempt to attempt. */
+  /** Opens the stream on its link after a pause, which grows with each attempt. */
   pauseThenOpen() {
     this.#pauses++;
     this.#later(jittered(Math.min(FIRST_PAUSE * 2 ** Math.min(this.#pauses, 20), LONGEST_PAUSE)));
@@ -179,7 +179,7 @@ export class Attachment {
     }
   }
 
-  /** Ends the stream with an error, which its user gets. */
+  /** Ends the stream with an error, and passes it to the program. */
   end(error) {
     if (this.isOver) return;
     this.cancel();
@@ -196,8 +196,8 @@ export class Attachment {
 }
 
 /**
- * A request with one answer. One that reads is made again after a lost connection; one that changes something fails then, since the
- * client can't know whether it was carried out.
+ * A request with one answer. After a lost connection, a request that reads is sent again. One that changes something fails, since the
+ * client can't know whether the broker has executed it.
  */
 export class Request extends Attachment {
   #name;

@@ -15,7 +15,7 @@ function broken(message) {
   return new ProtocolError(message, { code: ErrorCode.malformedBatch });
 }
 
-/** Reads the fields of DELIVER in front of its batch. */
+/** Reads the fields of DELIVER before its batch. */
 export function deliverHeader(view, start, end) {
   if (end - start < 12) throw malformed("DELIVER ends before its fields do");
   const first = readCount(view, start);
@@ -27,7 +27,7 @@ export function deliverHeader(view, start, end) {
 /**
  * Calls `take(index, time, start, end, attributes)` for each record between `position` and `end`.
  *
- * Returns the time of the last time mark, which holds for the next batch of the stream.
+ * Returns the time of the last time mark, which applies to the next batch of the stream.
  */
 export function walkBatch(bytes, view, position, end, count, time, take) {
   let index = 0;
@@ -91,7 +91,7 @@ export function headerPairs(headers = EMPTY) {
   return Array.isArray(headers) ? headers : Object.entries(headers);
 }
 
-/** A record as it is published: its parts in bytes, and the size of its item. */
+/** A record to publish: its parts in bytes, and the size of its item. */
 export function makeItem(payload, { key, headers } = {}) {
   const data = toBytes(payload);
   const pairs = headerPairs(headers);
@@ -136,7 +136,7 @@ function limited(bytes, most, what) {
   return bytes;
 }
 
-/** PUBLISH of the items from `from` to `to`, which have `size` bytes together. */
+/** PUBLISH with the items from `from` to `to`, whose total size is `size` bytes. */
 export function publish(stream, sequence, items, from, to, size) {
   const bytes = new Uint8Array(24 + size);
   const view = new DataView(bytes.buffer);
@@ -160,7 +160,7 @@ export function publish(stream, sequence, items, from, to, size) {
   return bytes;
 }
 
-/** DEMAND: `through` records may be sent on the stream in all. */
+/** DEMAND: `through` records in total may be sent on the stream. */
 export function demand(stream, through) {
   const bytes = new Uint8Array(28);
   const view = new DataView(bytes.buffer);
@@ -170,7 +170,7 @@ export function demand(stream, through) {
   return bytes;
 }
 
-/** SETTLE of one delivery. */
+/** SETTLE for one delivery. */
 export function settle(stream, verdict, attempt, offset) {
   const bytes = new Uint8Array(32);
   const view = new DataView(bytes.buffer);
@@ -182,7 +182,7 @@ export function settle(stream, verdict, attempt, offset) {
   return bytes;
 }
 
-/** COMMIT: the cursor stands at `nextOffset`. */
+/** COMMIT: moves the cursor to `nextOffset`. */
 export function commit(stream, nextOffset) {
   const bytes = new Uint8Array(20);
   const view = new DataView(bytes.buffer);

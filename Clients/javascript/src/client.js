@@ -1,4 +1,4 @@
-// The client: one connection to a broker, and everything that is opened on it.
+// The client: one connection to a broker, and its subscriptions, producers and requests.
 
 import { Request } from "./attachment.js";
 import { ClientClosedError } from "./errors.js";
@@ -19,7 +19,7 @@ const CONNECTIONS = 0x41;
 const BROKER_INFO = 0x44;
 const RECONNECT = { initialDelay: 100, multiplier: 2, maximumDelay: 10_000, jitter: 0.5, refusals: 3 };
 
-/** A connection to a broker. Made by `connect()`. Topics, producers and groups are opened again after a lost connection. */
+/** A connection to a broker, made by `connect()`. Topics, producers and groups are opened again after a lost connection. */
 export class Client {
   #link;
   #options;
@@ -38,7 +38,7 @@ export class Client {
     return new Topic(this, makePlan(name, options, { settings: encodeSettings(options.settings) }), false);
   }
 
-  /** All topics whose names match, those created later included, with one demand. */
+  /** All topics whose names match, including those created later, with one demand. */
   pattern(pattern, options = {}) {
     return new Topic(this, makePlan(pattern, { ...options, cursor: "" }), true);
   }
@@ -50,12 +50,12 @@ export class Client {
     return groupSubscription(this, makePlan(topic, { ...options, decode: undefined, cursor: "" }, { group }));
   }
 
-  /** Opens a publication on a topic, which is created if there is none. */
+  /** Opens a publication on a topic, which is created if it doesn't exist. */
   producer(topic, options = {}) {
     return this.openProducer(topic, { ...options, role: options.source ? "source" : "producer" });
   }
 
-  /** As `producer`, with the role by name: `producer`, `source` or `requester`. */
+  /** Like `producer`, with the role by name: `producer`, `source` or `requester`. */
   openProducer(topic, options = {}) {
     const { acknowledge = "received", role, settings, bufferRecords = 65_536, bufferBytes = 8 << 20, producerId, firstSequence = 0 } = options;
     const known = Object.keys(ACKNOWLEDGEMENTS);
@@ -80,7 +80,7 @@ export class Client {
     return producer;
   }
 
-  /** A producer has closed. */
+  /** Called when a producer has closed. */
   forget(producer) {
     this.#producers.delete(producer);
   }
@@ -91,7 +91,7 @@ export class Client {
     return this.#requester.request(topic, payload, options);
   }
 
-  /** Answers the requests that are published to a topic from now on. */
+  /** Answers the requests that are published to a topic after this call. */
   respond(topic, handler, options = {}) {
     this.#check();
     return new Responder(this, topic, handler, options);
@@ -99,12 +99,12 @@ export class Client {
 
   // Topics
 
-  /** Creates a topic with these settings, or returns it if it has them. */
+  /** Creates a topic with these settings, or returns the existing topic if its settings are the same. */
   async createTopic(name, settings) {
     return topicInfo(await this.#ask("TOPIC_CREATE", TOPIC_INFO, { topic: name, settings: encodeSettings(settings) }));
   }
 
-  /** Changes settings of a topic; those that aren't named stay. */
+  /** Changes settings of a topic. All others stay. */
   async setTopic(name, settings) {
     return topicInfo(await this.#ask("TOPIC_SET", TOPIC_INFO, { topic: name, settings: encodeSettings(settings) }));
   }
@@ -114,7 +114,7 @@ export class Client {
     return topicInfo(await this.#ask("TOPIC_SHOW", TOPIC_INFO, { topic: name }, { isReading: true }));
   }
 
-  /** All topics that the client may know of, in the byte order of their names. */
+  /** All topics that the client is allowed to see, in the byte order of their names. */
   async *topics() {
     for await (const topic of this.#list("TOPIC_LIST", TOPICS, "topics", "topic")) yield topicSummary(topic);
   }
@@ -153,7 +153,7 @@ export class Client {
     for await (const cursor of this.#list("CURSOR_LIST", CURSORS, "cursors", "name", { topic })) yield consumerInfo(cursor);
   }
 
-  /** Moves a durable cursor or a group; a cursor is made if there is none. */
+  /** Moves a durable cursor or a group. A cursor is created if it doesn't exist. */
   async moveCursor(topic, name, to) {
     const { kind, value } = makeStart(to);
     await this.#ask("CURSOR_MOVE", DONE, { topic, name, start: kind, "start value": value });
@@ -186,7 +186,7 @@ export class Client {
     return this.#link.welcome?.identity ?? "";
   }
 
-  /** Whether there is a connection at the moment. */
+  /** Whether the client is connected. */
   get isConnected() {
     return this.#link.isConnected;
   }
@@ -217,7 +217,7 @@ export class Client {
     await this.close();
   }
 
-  // For the parts of the client
+  // Used by other modules of the client
 
   /** Opens a stream, now or on the next connection. */
   attach(attachment) {
@@ -235,7 +235,7 @@ export class Client {
     return request.result;
   }
 
-  /** The elements of a list that comes in pages. Each page begins behind the field `key` of the last element before it. */
+  /** The elements of a list that the broker sends in pages. Each page begins after the field `key` of the last element before it. */
   async *#list(name, answer, elements, key, values) {
     let after;
     for (;;) {
@@ -248,7 +248,7 @@ export class Client {
   }
 }
 
-/** Connects to a broker, or to any node of a cluster. Rejects with a SluiceError when no server takes the client. */
+/** Connects to a broker, or to any node of a cluster. Rejects with a SluiceError when no server accepts the client. */
 export async function connect(servers = "127.0.0.1", options = {}) {
   const addresses = Array.isArray(servers) ? servers : [servers];
   if (addresses.length === 0) throw new TypeError("connect() takes at least one server");

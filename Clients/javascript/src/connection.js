@@ -6,7 +6,7 @@ import { openTransport } from "./transport.js";
 
 const LONGEST_FRAME = 1 << 20;
 const BEFORE_WELCOME = 8_192;
-/** The least that a broker offers as its longest frame. */
+/** The smallest value that a broker may announce as its longest frame. */
 const LEAST_FRAME = 65_536;
 const REDIRECTS = 1n;
 const DELIVER = 0x13;
@@ -23,7 +23,7 @@ const LEAVING = { frame: (number) => number === CANCELLED, deliver() {}, lost() 
 /**
  * A connection after the handshake. Streams begin with `begin`, and end when their `frame` returns true.
  *
- * A stream has `frame(number, values)`, `deliver(bytes, view, start, end)`, `lost(error)` and `writable()`.
+ * A stream implements `frame(number, values)`, `deliver(bytes, view, start, end)`, `lost(error)` and `writable()`.
  */
 export class Connection {
   #transport;
@@ -39,15 +39,15 @@ export class Connection {
   #heard = Date.now();
   #timer;
   #opened;
-  /** The PING to answer when the connection takes output again: of those that came meanwhile, the last. */
+  /** The last PING that arrived while the connection couldn't write. It is answered when the connection can write again. */
   #unanswered;
   welcome;
   isPaused = false;
-  /** Whether the broker will close the connection soon, so that nothing new is opened on it. */
+  /** Whether the broker will close the connection soon, so that no new stream is opened on it. */
   isLeaving = false;
   isClosed = false;
 
-  /** Connects and shakes hands. `ended(connection, error)` is called once, when an open connection ends. */
+  /** Connects and completes the handshake. `ended(connection, error)` is called once, when an open connection ends. */
   static async open(server, hello, options, ended) {
     const connection = new Connection(ended);
     const abort = new AbortController();
@@ -86,7 +86,7 @@ export class Connection {
     this.#ended = ended;
   }
 
-  /** Queues bytes. Everything of one turn of the event loop is written together. */
+  /** Queues bytes. All bytes of one turn of the event loop are written together. */
   send(bytes) {
     if (this.isClosed) return;
     this.#out.push(bytes);
@@ -110,7 +110,7 @@ export class Connection {
     for (const stream of [...this.#streams.values()]) stream.writable();
   }
 
-  /** The number of a new stream. Throws SluiceError when there are as many as the broker allows. */
+  /** The number of a new stream. Throws SluiceError when the broker's limit is reached. */
   begin(stream) {
     let number = this.#free.pop();
     if (number === undefined) {
@@ -133,7 +133,7 @@ export class Connection {
     this.send(encode("CANCEL", number));
   }
 
-  /** Takes bytes from the transport. */
+  /** Handles bytes from the transport. */
   receive(bytes) {
     this.#heard = Date.now();
     if (this.#restLength > 0) {
@@ -236,7 +236,7 @@ export class Connection {
     }
   }
 
-  /** Answers a PING. Answers to a broker that reads none must not pile up. */
+  /** Answers a PING. If the broker doesn't read, its answers must not accumulate. */
   #pong(token) {
     this.#unanswered = this.isPaused ? token : undefined;
     if (!this.isPaused) this.send(encode("PONG", 0, { token }));
@@ -276,14 +276,14 @@ export class Connection {
     this.#timer.unref?.();
   }
 
-  /** Reports an error of the broker to it, and closes. */
+  /** Reports a broker's error to the broker, and closes. */
   fail(error) {
     this.send(encode("ERROR", 0, { code: error.code || ErrorCode.malformedFrame, message: error.message.slice(0, 300) }));
     this.#flush();
     this.#end(error);
   }
 
-  /** Closes the connection behind what was sent. */
+  /** Closes the connection after all queued bytes are sent. */
   close() {
     this.#flush();
     this.#end(new ConnectionLostError("the connection was closed"));

@@ -31,14 +31,14 @@ export function isRetryable(code) {
   return RETRYABLE.has(code);
 }
 
-/** Whether a broker refuses the client's credentials by this code. */
+/** Whether a broker with this code refuses the client's credentials. */
 export function isRefusal(code) {
   return REFUSED_CREDENTIALS.has(code);
 }
 
 /** The base of all errors of this package. */
 export class SluiceError extends Error {
-  /** The protocol's code; 0 for an error that the client found by itself. */
+  /** The protocol's code; 0 for an error that the client detected itself. */
   code;
   /** The code's name, such as `unknownTopic`; undefined for 0 and for codes that this version doesn't know. */
   codeName;
@@ -60,7 +60,7 @@ export class SluiceError extends Error {
 /** The other side sent bytes that contradict the protocol. The connection is closed. */
 export class ProtocolError extends SluiceError {}
 
-/** The connection could not be made, or was lost and isn't made again under the client's reconnect policy. */
+/** The client could not connect, or it lost the connection and its reconnect policy doesn't allow another attempt. */
 export class ConnectionLostError extends SluiceError {
   constructor(message, options = {}) {
     super(message, { retry: true, ...options });
@@ -79,7 +79,7 @@ export class SubscriptionError extends SluiceError {}
 /** The broker has refused or ended a publication, or the topic has ended. */
 export class PublicationError extends SluiceError {}
 
-/** A request was made to a topic without subscribers. The request was not published. */
+/** The topic of a request has no subscribers. The request was not published. */
 export class NoRespondersError extends SluiceError {}
 
 /** No reply came in time. */
@@ -88,7 +88,7 @@ export class RequestTimeoutError extends SluiceError {}
 /** The responder reported that it can't answer the request. */
 export class ReplyError extends SluiceError {}
 
-/** The topic ended with a failure, which its producer chose. */
+/** The topic ended with a failure that its producer reported. */
 export class TopicFailedError extends SluiceError {}
 
 /** The error for an ERROR of the broker on a stream. */
@@ -106,7 +106,7 @@ export function connectionError(code, message) {
   return RETRYABLE.has(code) ? new ConnectionLostError(message, { code }) : new SluiceError(message, { code });
 }
 
-/** The error for a frame that doesn't belong where the broker has sent it. */
+/** The error for a frame that the broker must not send in this state. */
 export function misplaced(what, where) {
   return new ProtocolError(`the broker sent ${what} on ${where}`, { code: ErrorCode.unexpectedFrame });
 }

@@ -15,29 +15,29 @@ const UNMATCHED = 0x1c;
 const SELECT_TOPIC = 0x1d;
 const PRODUCERS = 0x1e;
 const DELIVERIES = 0x29;
-/** How long commits of a cursor are gathered, in milliseconds. */
+/** How long commits of a cursor are collected before they are sent, in milliseconds. */
 const COMMIT_MILLISECONDS = 200;
-/** How many queued events are searched for the one that a topic has matched. */
+/** How many queued events are searched for the event that a topic has matched. */
 const LOOK_BACK = 64;
 /** The most bytes of positions in one frame. */
 const POSITIONS_ROOM = 48 << 10;
-/** The most verdicts that wait for a connection. Deliveries of older ones come again. */
+/** The most verdicts that wait for a connection. If there are more, the deliveries of the oldest ones arrive again. */
 const MOST_UNSENT = 65_536;
 
-/** Where a subscription stands in one topic. */
+/** The position of a subscription in one topic. */
 class Position {
   epoch = 0n;
   nextOffset = 0;
   time = 0;
   isLive = false;
-  /** Whether offsets may be left out without a loss. */
+  /** Whether skipped offsets are no loss. */
   hasGaps = false;
 
   constructor(topic) {
     this.topic = topic;
   }
 
-  /** Moves to the offset of the next record. Throws when it goes back, or leaves out records that no LAG has reported. */
+  /** Moves to the offset of the next record. Throws when it goes back, or skips records without a LAG. */
   advance(offset) {
     if (offset !== this.nextOffset && (offset < this.nextOffset || !this.hasGaps)) {
       throw malformed(`offset ${offset} of topic ${this.topic} came where ${this.nextOffset} was next`);
@@ -45,13 +45,13 @@ class Position {
     this.nextOffset = offset;
   }
 
-  /** Moves behind dropped records. Throws when the offset goes back. */
+  /** Moves past dropped records. Throws when the offset goes back. */
   skip(offset) {
     if (offset < this.nextOffset) throw malformed(`LAG goes back to offset ${offset} of topic ${this.topic}`);
     this.nextOffset = offset;
   }
 
-  /** Moves behind the records of a DELIVER. */
+  /** Moves past the records of a DELIVER. */
   take({ first, count }) {
     this.advance(first);
     this.nextOffset = first + count;
@@ -84,20 +84,20 @@ class Feed extends Attachment {
     return SUBSCRIBED;
   }
 
-  /** Grants `count` records more. */
+  /** Grants `count` more records. */
   request(count) {
     this.granted += count;
     if (this.connection !== undefined) this.connection.send(demand(this.number, this.granted - this.#base));
   }
 
-  /** A stream begins: what is left of the demand. */
+  /** Returns the remaining demand for a new stream. */
   reopenedDemand() {
     this.#base = this.received;
     return this.granted - this.received;
   }
 
   /**
-   * Queues the records of a DELIVER, all or none. `make` makes one of its index, time, place in `bytes` and attributes.
+   * Queues the records of a DELIVER, all or none. `make` makes a record from its index, time, range in `bytes` and attributes.
    *
    * Returns the time of the last time mark.
    */
@@ -146,7 +146,7 @@ class Feed extends Attachment {
     return item;
   }
 
-  /** Waits for the next item; undefined at the end. Rejects, once, with why the subscription has ended. */
+  /** Waits for the next item; undefined at the end. Rejects, once, with the error that ended the subscription. */
   async next() {
     for (;;) {
       const item = this.poll();
@@ -170,7 +170,7 @@ class Feed extends Attachment {
     this.wake();
   }
 
-  /** Queues a lag, which replaces the one right before it: no demand bounds how many the broker sends. */
+  /** Queues a lag, which replaces one directly before it, since demand doesn't limit how many the broker sends. */
   putLag(topic, missed, nextOffset) {
     const former = this.#last;
     if (former instanceof Lag && former.topic === topic) this.#last = new Lag(topic, former.missed + missed, nextOffset);
@@ -178,7 +178,7 @@ class Feed extends Attachment {
     this.wake();
   }
 
-  /** Queues the number of producers, which replaces the one right before it. */
+  /** Queues the number of producers, which replaces one directly before it. */
   putProducers(topic, count) {
     if (this.#last instanceof Producers) this.#last = new Producers(topic, count);
     else this.#queue.push(new Producers(topic, count));
@@ -186,8 +186,8 @@ class Feed extends Attachment {
   }
 
   /**
-   * Queues that a pattern's topic no longer matches. One that the program hasn't seen match is forgotten instead: no demand bounds how many topics
-   * come and go.
+   * Queues that a pattern's topic no longer matches. If the program hasn't seen that it matched, both events are dropped instead, since demand
+   * doesn't limit how many topics appear and disappear.
    */
   putUnmatched(topic) {
     const queue = this.#queue;
@@ -218,7 +218,7 @@ class Feed extends Attachment {
     this.wake();
   }
 
-  /** Drops what was received and not taken. */
+  /** Drops items that were received but not taken. */
   clear() {
     this.#queue.length = 0;
     this.#head = 0;
@@ -248,8 +248,8 @@ export class TopicFeed extends Feed {
   #asked;
   #isRestarting = false;
   /**
-   * Whether the subscription waits for the offset that it began with, which may be beyond the topic's end. It begins there again
-   * after a lost connection: an offset with an epoch says that the client knows the records before it.
+   * Whether the subscription waits for the offset at which it began, which may be beyond the topic's end. After a lost connection it
+   * begins there again, without an epoch: an offset with an epoch means that the client knows the records before it.
    */
   #isWaiting = false;
   #hasLive = false;
@@ -350,9 +350,9 @@ export class TopicFeed extends Feed {
   recoversFrom(error) {
     const { plan, position } = this;
     if (error.code !== ErrorCode.epochChanged || position.epoch === 0n || plan.lag === 1) return false;
-    // A subscription that names no epoch can't be of another one.
+    // A subscription that names no epoch can't have a wrong one.
     if (this.#isRestarting) return false;
-    // A program that gets records only, began at a place and has some, would join two histories without knowing.
+    // A program that only gets records, began at a position and has some, would combine two histories without notice.
     if (plan.lag === 2 && !plan.seesEvents && plan.start.isPosition && this.received > 0) return false;
     this.#isRestarting = true;
     return true;
@@ -363,7 +363,7 @@ export class TopicFeed extends Feed {
     this.#isWaiting = false;
   }
 
-  /** Moves the durable cursor behind the record with that offset, soon. */
+  /** Moves the durable cursor past the record with that offset, after a short time. */
   commit(offset) {
     if (offset + 1 <= this.#committed || this.plan.cursor === "") return;
     this.#committed = offset + 1;
@@ -496,7 +496,7 @@ export class PatternFeed extends Feed {
     }
     this.#selected = undefined;
     if (this.#numbers.size < this.#positions.size) {
-      // Topics that were known and aren't matched now were deleted meanwhile.
+      // Topics that were known and don't match now were deleted in between.
       const matched = new Set([...this.#numbers.values()].map((position) => position.topic));
       for (const topic of [...this.#positions.keys()]) {
         if (matched.has(topic)) continue;
@@ -521,7 +521,7 @@ export class PatternFeed extends Feed {
 export class GroupFeed extends Feed {
   #attempt = 1;
   #time = 0;
-  /** Verdicts that no connection took yet: they are sent behind the next JOIN. */
+  /** Verdicts that aren't sent yet. They are sent after the next JOIN. */
   #unsent = [];
 
   opening(stream, flags) {

@@ -1,13 +1,13 @@
 // Types of the client for Sluice. Times are in milliseconds unless a name says otherwise.
 
 declare global {
-  // As in TypeScript's own library from 5.2 on, which has `await using`.
+  // The same as in TypeScript's own library from 5.2 on, which has `await using`.
   interface SymbolConstructor {
     readonly asyncDispose: unique symbol;
   }
 }
 
-/** What can be published: bytes as they are, text as UTF-8. */
+/** A value to publish: bytes unchanged, text as UTF-8. */
 export type Payload = string | ArrayBuffer | ArrayBufferView;
 export type Headers = Record_<string, Payload> | Array<[string, Payload]>;
 type Record_<K extends string, V> = { [key in K]: V };
@@ -24,7 +24,7 @@ export const ErrorCode: { readonly [name: string]: number };
 
 /** The base of all errors of this package. */
 export class SluiceError extends Error {
-  /** The protocol's code; 0 for an error that the client found by itself. */
+  /** The protocol's code; 0 for an error that the client detected itself. */
   readonly code: number;
   /** The code's name, such as `unknownTopic`. */
   readonly codeName: string | undefined;
@@ -45,21 +45,21 @@ export class ClientClosedError extends SluiceError {}
 export class SubscriptionError extends SluiceError {}
 /** The broker has refused or ended a publication, or the topic has ended. */
 export class PublicationError extends SluiceError {}
-/** A request was made to a topic without subscribers, and not published. */
+/** The topic of a request has no subscribers. The request was not published. */
 export class NoRespondersError extends SluiceError {}
 /** No reply came in time. */
 export class RequestTimeoutError extends SluiceError {}
 /** The responder reported that it can't answer. */
 export class ReplyError extends SluiceError {}
-/** The topic ended with its producer's failure, whose code and message these are. */
+/** The topic ended with a failure, whose code and message are its producer's. */
 export class TopicFailedError extends SluiceError {}
 
-/** One record of a topic. Payload, key and headers are views of what was received. */
+/** One record of a topic. Payload, key and headers are views of the received bytes. */
 export class Record {
   readonly topic: string;
-  /** The place in the topic, from 0. */
+  /** The position in the topic, from 0. */
   readonly offset: number;
-  /** When the broker took the record, in milliseconds since 1970-01-01 UTC. */
+  /** When the broker accepted the record, in milliseconds since 1970-01-01 UTC. */
   readonly time: number;
   readonly payload: Uint8Array;
   readonly text: string;
@@ -73,19 +73,19 @@ export class Record {
 
 /** A record that a consumer group has given to this member. */
 export class Delivery extends Record {
-  /** For which time the record is delivered; 1 at first. */
+  /** How many times the record has been delivered, including this delivery. */
   readonly attempt: number;
   /** Marks the record as done. */
   ack(): Promise<void>;
   /** Asks the group to deliver the record again. */
   retry(): Promise<void>;
-  /** Gives the record up: to the dead-letter topic if there is one. */
+  /** Rejects the record: it goes to the dead-letter topic if the group has one, and is skipped otherwise. */
   reject(): Promise<void>;
   /** Restarts the record's deadline. */
   extend(): Promise<void>;
 }
 
-/** Replay is over: every later record was published after the subscription began. */
+/** The end of replay: every later record was published after the subscription began. */
 export class Live {
   readonly topic: string | undefined;
   readonly nextOffset: number;
@@ -96,7 +96,7 @@ export class Lag {
   readonly missed: number;
   readonly nextOffset: number;
 }
-/** The topic was created anew: offsets begin again. */
+/** The topic was created again: offsets restart from 0. */
 export class Restarted {
   readonly topic: string;
   readonly epoch: bigint;
@@ -112,7 +112,7 @@ export class Producers {
   readonly topic: string;
   readonly count: number;
 }
-/** A pattern includes this topic from now on. */
+/** A pattern now includes this topic. */
 export class Matched {
   readonly topic: string;
   readonly epoch: bigint;
@@ -186,7 +186,7 @@ export interface TopicSummary {
 }
 export interface TopicInfo extends TopicSummary {
   settings: Settings;
-  /** What the broker reports beside, by the names of the protocol's page. */
+  /** Further values that the broker reports, by the names of the protocol's page. */
   details: { [name: string]: any };
 }
 export interface ConsumerInfo {
@@ -222,23 +222,23 @@ export interface BrokerInfo {
 export interface SubscribeOptions<T = Record> {
   /** Where the subscription begins. Default: "replay". */
   from?: From;
-  /** Conditions; records that don't meet all of them aren't sent. */
+  /** Conditions. The broker only sends records that meet all of them. */
   where?: Condition | Condition[];
   /** Records requested ahead of the loop. Default: 0. */
   prefetch?: number;
-  /** What happens when records were dropped before they were requested. Default: as the topic's setting says. */
+  /** How to handle records that were dropped before they were requested. Default: the topic's setting. */
   lag?: "skip" | "fail";
-  /** The name of a durable cursor, which the loop moves as it asks for the next record. */
+  /** The name of a durable cursor, which the loop moves when it requests the next record. */
   cursor?: string;
-  /** What happens when there is no such topic. Default: "create". */
+  /** Whether to create the topic or to fail if it doesn't exist. Default: "create". */
   missing?: "create" | "fail";
   /** Whether `events()` reports the number of producers. */
   watchProducers?: boolean;
-  /** What the topic must be like; it is created so. */
+  /** The settings that the topic must have. If it doesn't exist, it is created with them. */
   settings?: Settings;
   /** Turns each record into the loop's value. */
   decode?: (record: Record) => T;
-  /** Unsubscribes when it is aborted; the loop then throws its reason. */
+  /** Unsubscribes when the signal is aborted; the loop then throws its reason. */
   signal?: AbortSignal;
 }
 
@@ -247,7 +247,7 @@ export class Subscription<T> implements AsyncIterableIterator<T> {
   open(): this;
   next(): Promise<IteratorResult<T>>;
   return(value?: any): Promise<IteratorResult<T>>;
-  /** Moves the durable cursor behind this record. */
+  /** Moves the durable cursor past this record. */
   commit(record: Record): void;
   /** Unsubscribes. */
   cancel(): void;
@@ -266,7 +266,7 @@ export class Topic<T = Record> implements AsyncIterable<T> {
   subscribe(): Subscription<T>;
   subscribe(observer: Observer<T>): { readonly closed: boolean; unsubscribe(): void };
   /**
-   * Records, and what is reported beside them.
+   * Records and all other events.
    * @example
    * for await (const event of client.topic("orders").events()) {
    *   if (event instanceof Live) break;
@@ -275,7 +275,7 @@ export class Topic<T = Record> implements AsyncIterable<T> {
    */
   events(): Subscription<Event>;
   /**
-   * A stream of the topic's values, whose queue is the prefetch: what it wants is demand.
+   * A stream of the topic's values. Its queue is the prefetch, and demand follows the queue.
    * @example
    * const reader = client.topic("orders").stream({ highWaterMark: 10 }).getReader();
    * console.log((await reader.read()).value.text); // → order 1
@@ -295,7 +295,7 @@ export interface GroupOptions {
   orderedByKey?: boolean;
   /** Milliseconds after which a delivery that isn't settled goes to another member; 0 for never. Default: 30,000. */
   deadline?: number;
-  /** How many times a record is delivered before it is given up; 0 for no limit. */
+  /** How many times a record is delivered before it is rejected; 0 for no limit. */
   deliveries?: number;
   deadLetters?: string;
   missing?: "create" | "fail";
@@ -305,15 +305,15 @@ export interface GroupOptions {
 export interface ProducerOptions {
   /** When a record counts as published. Default: "received". */
   acknowledge?: "none" | "received" | "durable";
-  /** Whether the producer wants to know if the topic is connected. */
+  /** Whether the broker reports to the producer if the topic is connected. */
   source?: boolean;
   settings?: Settings;
   bufferRecords?: number;
   bufferBytes?: number;
   /**
-   * The producer's number, the same in each run of the program, unique on the topic and not 0. A program that starts over publishes the same
-   * records in the same order; those that the topic has are acknowledged and not published again. Default: a random number, which suffices for
-   * lost connections.
+   * The producer's number: the same in each run of the program, unique on the topic, and not 0. A restarted program publishes the same
+   * records in the same order. Those that the topic already has are acknowledged and not published again. Default: a random number, which
+   * suffices for lost connections.
    */
   producerId?: number | bigint;
   /** The sequence of the first record that will be published. Default: 0. */
@@ -322,7 +322,7 @@ export interface ProducerOptions {
 
 /** Publishes to one topic. */
 export class Producer {
-  /** Publishes a record and waits for its acknowledgement: its offset where that is known. */
+  /** Publishes a record and waits for its acknowledgement. Returns its offset if known. */
   publish(payload: Payload, options?: { key?: Payload; headers?: Headers }): Promise<number | undefined>;
   /** Publishes a record; waits only while the buffer is full. */
   send(payload: Payload, options?: { key?: Payload; headers?: Headers }): Promise<void>;
@@ -335,15 +335,15 @@ export class Producer {
   fail(code: number, message: string): Promise<void>;
   readonly isConnected: boolean;
   connected(): Promise<void>;
-  /** The offset from which on acknowledged records were lost, when the broker's store went back. */
+  /** The offset from which on acknowledged records were lost because the broker's store was replaced by an older copy. */
   readonly lostFrom: number | undefined;
   readonly backlog: number;
   readonly error: SluiceError | undefined;
-  /** A stream that publishes what is written to it, with the broker's back-pressure. */
+  /** A stream that publishes each written value, with the broker's back-pressure. */
   stream(): WritableStream<Payload | Message>;
   /** Flushes within a deadline, and closes the publication. */
   close(options?: { timeout?: number }): Promise<void>;
-  /** Closes the publication, and drops what isn't acknowledged. */
+  /** Closes the publication, and drops unacknowledged records. */
   cancel(): void;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -358,7 +358,7 @@ export interface ReconnectPolicy {
   initialDelay?: number;
   multiplier?: number;
   maximumDelay?: number;
-  /** The part of each delay that may be left out by chance, from 0 to 1. Default: 0.5. */
+  /** The part of each delay that is random, from 0 to 1. Default: 0.5. */
   jitter?: number;
   giveUpAfter?: number;
   attempts?: number;
@@ -366,7 +366,7 @@ export interface ReconnectPolicy {
 }
 
 export interface ConnectOptions {
-  /** What operators of the broker see. */
+  /** The name that operators of the broker see. */
   name?: string;
   user?: string;
   password?: string;
@@ -376,7 +376,7 @@ export interface ConnectOptions {
   tls?: boolean | { [option: string]: any };
   /** Whether passwords and tokens are sent without TLS to other machines. Default: false. */
   allowPlaintextCredentials?: boolean;
-  /** null or false: the first lost connection is the end. */
+  /** null or false: the client ends with the first lost connection. */
   reconnect?: ReconnectPolicy | null | false;
   connectTimeout?: number;
   keepalive?: number;
@@ -397,7 +397,7 @@ export class Client {
    */
   topic<T = Record>(name: string, options?: SubscribeOptions<T>): Topic<T>;
   /**
-   * All topics whose names match, those created later included, with one demand. `*` is any one token, a last `>` one or more.
+   * All topics whose names match, including those created later, with one demand. `*` is any one token, a last `>` one or more.
    * @example
    * for await (const record of client.pattern(">")) {
    *   console.log(record.topic); // → orders
@@ -416,7 +416,7 @@ export class Client {
    */
   group(topic: string, name: string, options?: GroupOptions): Subscription<Delivery>;
   /**
-   * Opens a publication on a topic, which is created if there is none.
+   * Opens a publication on a topic, which is created if it doesn't exist.
    * @example
    * const producer = client.producer("orders");
    * console.log(await producer.publish("order 2", { key: "eu" })); // → 1
@@ -442,7 +442,7 @@ export class Client {
     options?: { concurrent?: number },
   ): Responder;
   /**
-   * Creates a topic with these settings, or returns it if it has them.
+   * Creates a topic with these settings, or returns the existing topic if its settings are the same.
    * @example
    * console.log((await client.createTopic("prices", { compact: true })).settings.compact); // → true
    */

@@ -1,7 +1,7 @@
 // The layouts of the protocol's frames as tables, and a codec that follows them.
 //
-// Field names, types and order are those of the page "The protocol". Frames that carry records, and those that a busy stream
-// repeats, have codecs of their own in batch.js.
+// Field names, types and order are those of the page "The protocol". Frames that carry records, and those that are
+// frequent on a busy stream, have their own codecs in batch.js.
 
 import { ErrorCode, ProtocolError, malformed } from "./errors.js";
 
@@ -19,7 +19,7 @@ function parse(text) {
     return {
       name,
       kind,
-      // Behind `=` is the value of a field that a peer leaves out: nothing stands for an empty text, or for undefined.
+      // After `=` is the value of a field that a peer omits. An empty value means an empty text, or undefined.
       isOptional: absent !== undefined,
       absent: absent ? Number(absent) : kind === "string" ? "" : undefined,
       limit: limit === undefined ? undefined : Number(limit),
@@ -131,7 +131,7 @@ export const BY_NUMBER = new Map(FRAMES.map((frame) => [frame.number, frame]));
 
 const MAGIC = [0x53, 0x4c, 0x43, 0x45];
 
-/** Reads fields, and throws `malformed-frame` where they end too early. */
+/** Reads fields, and throws `malformed-frame` if they end too early. */
 class Reader {
   constructor(bytes) {
     this.bytes = bytes;
@@ -186,7 +186,7 @@ function read(reader, part) {
       return read(inner(reader), part.parts[0]);
     case "list": {
       const count = view.getUint32(reader.advance(4), true);
-      // Each element has a length word, so a count can't promise more than the frame has room for.
+      // Each element has a length word, so the frame's size limits the count.
       if (count * 4 > reader.bytes.length - reader.position) throw malformed(`${part.name} is shorter than its count says`);
       return Array.from({ length: count }, () => readFields(inner(reader), part.parts));
     }
@@ -211,7 +211,7 @@ function checked(part, value) {
   return value;
 }
 
-/** Reads a u64 as a number: Infinity for all ones. Others beyond 2^53 aren't counts that a topic reaches. */
+/** Reads a u64 as a number: Infinity for all ones. No topic reaches other counts beyond 2^53. */
 export function readCount(view, position) {
   const low = view.getUint32(position, true);
   const high = view.getUint32(position + 4, true);
@@ -233,12 +233,12 @@ function readFields(reader, parts) {
   return values;
 }
 
-/** Decodes the body of a frame. Bytes behind the known fields are ignored, as the protocol asks for. */
+/** Decodes the body of a frame. Bytes after the known fields are ignored, as the protocol requires. */
 export function decode(frame, body) {
   return readFields(new Reader(body), frame.fields);
 }
 
-/** A growing buffer that fields are written to. */
+/** A growing buffer for writing fields. */
 class Writer {
   bytes = new Uint8Array(128);
   view = new DataView(this.bytes.buffer);
@@ -256,7 +256,7 @@ class Writer {
     return start;
   }
 
-  // Each makes room first: that may replace the view.
+  // Each method makes room first, which may replace the view.
 
   u8(value) {
     const start = this.room(1);
@@ -352,7 +352,7 @@ function writeFields(writer, parts, values) {
   }
 }
 
-/** Encodes a frame by its name, from an object with the fields' names of the protocol's page. */
+/** Encodes a frame by its name, from an object whose field names are those of the protocol's page. */
 export function encode(name, stream, values = {}, flags = 0) {
   const frame = BY_NAME.get(name);
   const writer = new Writer();
@@ -371,7 +371,7 @@ export function header(view, position, length, number, flags, stream) {
   view.setUint32(position + 8, stream, true);
 }
 
-/** The bytes of all parts, one behind the other. */
+/** The concatenated bytes of all parts. */
 export function joined(parts) {
   let length = 0;
   for (const part of parts) length += part.length;

@@ -1,4 +1,4 @@
-// Connections that are made again when they are lost, and the streams that are opened on each of them.
+// Connections that reconnect when they are lost, and the streams that are opened on each of them.
 
 import { jittered } from "./attachment.js";
 import { Connection } from "./connection.js";
@@ -6,7 +6,7 @@ import { ConnectionLostError, ErrorCode, SluiceError, isRefusal } from "./errors
 import { encode } from "./layout.js";
 import { isInTheOpen, parseServer } from "./transport.js";
 
-/** For how long the client has its broker relay a topic whose node it could not reach, in milliseconds. */
+/** How long the client's broker relays a topic whose node the client could not reach, in milliseconds. */
 const RELAY_MILLISECONDS = 60_000;
 const AUTHENTICATED = 0x08;
 
@@ -50,7 +50,7 @@ export class Link {
     return this.#connection !== undefined;
   }
 
-  /** Why the link has ended; undefined while it hasn't. */
+  /** The error that ended the link; undefined before its end. */
   get closed() {
     return this.#closed;
   }
@@ -161,13 +161,13 @@ export class Link {
     this.#attachments.delete(attachment);
   }
 
-  /** Opens an attachment whose pause is over, if it still belongs here. */
+  /** Opens an attachment after its pause, if it still belongs to this link. */
   open(attachment) {
     const connection = this.#connection;
     if (this.#attachments.has(attachment) && connection !== undefined && !connection.isLeaving) attachment.openOn(connection);
   }
 
-  /** Opens an attachment again at this link, after the pause that it asks for. */
+  /** Opens an attachment again at this link, after the pause that it requests. */
   reopen(attachment) {
     if (this.#closed !== undefined) {
       attachment.end(this.#closed);
@@ -178,7 +178,7 @@ export class Link {
     attachment.pauseThenOpen();
   }
 
-  /** Opens an attachment at the node that serves its topic, or asks the client's broker to relay it. */
+  /** Opens an attachment at the node that serves its topic, or requests a relay from the client's broker. */
   redirect(attachment, address) {
     const { home } = this;
     this.remove(attachment);
@@ -187,7 +187,7 @@ export class Link {
     try {
       server = parseServer(address);
     } catch {
-      // An address that this client can't read is relayed.
+      // If this client can't parse the address, it requests a relay.
     }
     const isSocket = home.#servers[0].kind === "socket";
     if (!this.options.direct || !isSocket || server === undefined || (until !== undefined && Date.now() < until)) {
@@ -197,7 +197,7 @@ export class Link {
     }
     let link = home.#nodes.get(address);
     if (link === undefined) {
-      // The node has the same security as the client's broker: credentials never go out in the clear.
+      // The node gets the same security as the client's broker: credentials are never sent in plain text.
       server.isSecure = home.#servers[0].isSecure;
       link = new Link(this.options, [server], home);
       home.#nodes.set(address, link);
@@ -210,7 +210,7 @@ export class Link {
     link.add(attachment);
   }
 
-  /** The node can't be reached: its topics are asked for at the client's broker again. */
+  /** Called when the node can't be reached: opens its streams at the client's broker again. */
   #giveBack() {
     const { home } = this;
     for (const [address, link] of home.#nodes) if (link === this) home.#nodes.delete(address);
@@ -222,7 +222,7 @@ export class Link {
 
   #renewAt(expires) {
     if (typeof this.options.token !== "function" || !Number.isFinite(expires)) return;
-    // At four fifths of the time that is left.
+    // After four fifths of the remaining time.
     this.#renewIn(Math.max((expires - Date.now()) * 0.8, 100));
   }
 
@@ -254,7 +254,7 @@ export class Link {
     }
   }
 
-  /** Ends the link and everything on it with an error. */
+  /** Ends the link and all its streams with an error. */
   shut(error) {
     this.#closed ??= error;
     this.#abort.abort();

@@ -1,4 +1,4 @@
-// What a subscription asks for: where it begins, and which records it wants.
+// The parameters of a subscription: its start, and conditions on its records.
 
 import { toBytes } from "./records.js";
 
@@ -9,7 +9,7 @@ export class Start {
     this.value = value;
   }
 
-  /** Whether it is a place in the topic, rather than relative to its end. */
+  /** Whether it is a position in the topic, rather than relative to its end. */
   get isPosition() {
     return this.kind === 1 || this.kind >= 4;
   }
@@ -30,7 +30,7 @@ function whole(value, what) {
 /** The last `count` records that the topic keeps. */
 export const last = (count) => new Start(3, whole(count, "last()"));
 
-/** The record with that offset. A dropped one begins with a lag; one beyond the end is waited for. */
+/** The record with that offset. If it was dropped, the subscription begins with a lag. If it is beyond the end, the subscription waits for it. */
 export const offset = (value) => new Start(4, whole(value, "offset()"));
 
 /** The first record that isn't older than a Date, or than milliseconds since 1970-01-01 UTC. */

@@ -1,4 +1,4 @@
-// Producers: publications with back-pressure, acknowledgements, and exactly-once resends.
+// Producers: publications with back-pressure, acknowledgements, and exactly-once retransmission.
 
 import { Attachment } from "./attachment.js";
 import { makeItem, publish } from "./batch.js";
@@ -13,7 +13,7 @@ const PUBLISH_OPENED = 0x21;
 const ACK = 0x23;
 const CONNECTED = 0x24;
 const DISCONNECTED = 0x25;
-/** About the most bytes of one PUBLISH, as far as the broker's limit allows. */
+/** Approximately the most bytes of one PUBLISH, if the broker's limit allows it. */
 const BATCH_BYTES = 256 << 10;
 export const ACKNOWLEDGEMENTS = { none: 0, received: 1, durable: 2 };
 const ROLES = { producer: 0, source: 1, requester: 2 };
@@ -22,7 +22,7 @@ function randomNumber() {
   return globalThis.crypto.getRandomValues(new BigUint64Array(1))[0] | 1n;
 }
 
-/** A promise with its functions. */
+/** A promise with its resolving functions. */
 function deferred() {
   let resolve;
   let reject;
@@ -35,8 +35,8 @@ function deferred() {
 }
 
 /**
- * The records that a producer hands over, and the stream that takes them. `items[0]` has the sequence `base`; those before `sent`
- * wait for the broker's acknowledgement, the others for its grant.
+ * The records of a producer, and the stream that sends them. `items[0]` has the sequence `base`. Records before `sent` wait for the
+ * broker's acknowledgement, the others for its grant.
  */
 class Publication extends Attachment {
   error;
@@ -45,12 +45,12 @@ class Publication extends Attachment {
   #role;
   #producer;
   #hasChosenId;
-  /** The sequence that the topic expects of a producer with a chosen number: it has the records before it from an earlier run. */
+  /** The sequence that the topic expects from a producer with a chosen number. Earlier records are from an earlier run. */
   #expected = 0;
   #settings;
   #most;
   #items = [];
-  /** The index of the first item that isn't acknowledged: those before it are removed in larger parts. */
+  /** The index of the first item that isn't acknowledged. Items before it are removed later, many at a time. */
   #first = 0;
   #base = 0;
   #sent = 0;
@@ -71,7 +71,7 @@ class Publication extends Attachment {
   #closed;
   #longestRecord = Infinity;
   #epoch = 0n;
-  /** The epoch of the last acknowledged record, and the offset behind it. */
+  /** The epoch of the last acknowledged record, and the offset after it. */
   #known;
   lostFrom;
   #batchBytes = BATCH_BYTES;
@@ -80,7 +80,7 @@ class Publication extends Attachment {
     super(topic);
     this.#acknowledgement = ACKNOWLEDGEMENTS[acknowledge];
     this.#role = ROLES[role];
-    // Without acknowledgements the client can't know what to send again, so the producer has no number.
+    // Without acknowledgements the client can't know which records to send again, so the producer has no number.
     this.#producer = producerId ?? (this.#acknowledgement === 0 ? 0n : randomNumber());
     this.#hasChosenId = producerId !== undefined;
     this.#base = this.#sent = firstSequence;
@@ -132,7 +132,7 @@ class Publication extends Attachment {
     queueMicrotask(() => this.#send());
   }
 
-  /** Settles with the last record's acknowledgement: its offset where that is known. */
+  /** Settles when the last record is acknowledged, with its offset if known. */
   acknowledgement() {
     // The offset of a duplicate isn't known either.
     if (this.#acknowledgement === 0 || this.backlog === 0) return undefined;
@@ -162,7 +162,7 @@ class Publication extends Attachment {
     });
   }
 
-  /** Ends the topic behind all records. Settles with the broker's answer. */
+  /** Ends the topic after all records. Settles with the broker's answer. */
   complete(kind, code, message) {
     if (this.error !== undefined) throw this.error;
     this.#ending = { kind, code, message };
@@ -247,7 +247,7 @@ class Publication extends Attachment {
         next = Math.min(next, this.#next);
       }
       if (next > this.#next) {
-        // The topic knows another past of this producer: records that wait are numbered from there on.
+        // The topic has other records of this producer number. Waiting records are numbered from `next` on.
         const shift = next - this.#base;
         for (const entry of this.#acks) entry.sequence += shift;
         this.#base = next;
@@ -314,7 +314,7 @@ class Publication extends Attachment {
     while (this.#firstAck < acks.length && acks[this.#firstAck].sequence < through) {
       const { sequence, ack } = acks[this.#firstAck];
       acks[this.#firstAck++] = undefined;
-      // The frame names the offset of the last record; the others' are known only within its batch.
+      // The frame contains the offset of the last record; the others' offsets are known only within its batch.
       ack.resolve(sequence === through - 1 ? lastOffset : undefined);
     }
     if (this.#firstAck === acks.length || this.#firstAck >= 16_384) {
@@ -355,8 +355,8 @@ function release(waiters) {
 }
 
 /**
- * Publishes to one topic. The broker's grant is the back-pressure: when the topic takes no more records, the buffer fills, and
- * `send()` and `publish()` wait. With acknowledgements each record is in the topic exactly once, over lost connections as well.
+ * Publishes to one topic. The broker's grants create back-pressure: when the topic is full, the buffer fills, and `send()` and
+ * `publish()` wait. With acknowledgements each record is in the topic exactly once, even after lost connections.
  */
 export class Producer {
   #client;
@@ -368,7 +368,7 @@ export class Producer {
     client.attach(this.#publication);
   }
 
-  /** Publishes a record and waits for its acknowledgement: its offset, undefined where one stands for several records. */
+  /** Publishes a record and waits for its acknowledgement. Returns its offset; undefined if several records were acknowledged at once. */
   async publish(payload, options) {
     const publication = this.#publication;
     const item = makeItem(payload, options);
@@ -385,7 +385,7 @@ export class Producer {
     publication.accept(item);
   }
 
-  /** Publishes many payloads, as `send` does each of them. */
+  /** Publishes many payloads, each like `send`. */
   async sendMany(payloads) {
     const publication = this.#publication;
     for await (const payload of payloads) {
@@ -395,22 +395,22 @@ export class Producer {
     }
   }
 
-  /** Waits until every record is acknowledged. Rejects with why the publication has ended. */
+  /** Waits until every record is acknowledged. Rejects with the error that ended the publication. */
   async flush() {
     await this.#publication.drain();
   }
 
-  /** Ends the topic for all its subscribers, behind all records of this producer. */
+  /** Ends the topic for all its subscribers, after all records of this producer. */
   async complete() {
     await this.#publication.complete(0, 0, "");
   }
 
-  /** Ends the topic with a failure: a code of the application's, from 1,000 on, and one line for people. */
+  /** Ends the topic with a failure: a code that the application defines, from 1,000 on, and a line of text for people. */
   async fail(code, message) {
     await this.#publication.complete(1, code, message);
   }
 
-  /** For a source: whether the topic is connected, so that records are wanted. */
+  /** For a source: whether the topic is connected, so that it should publish. */
   get isConnected() {
     return this.#publication.isConnected === true;
   }
@@ -421,7 +421,7 @@ export class Producer {
   }
 
   /**
-   * The offset from which on acknowledged records were lost, when the broker's store was replaced by an older copy; undefined
+   * The offset from which on acknowledged records were lost because the broker's store was replaced by an older copy; undefined
    * otherwise.
    */
   get lostFrom() {
@@ -433,12 +433,12 @@ export class Producer {
     return this.#publication.backlog;
   }
 
-  /** Why the publication has ended; undefined while it hasn't. */
+  /** The error that ended the publication; undefined before its end. */
   get error() {
     return this.#publication.error;
   }
 
-  /** A stream that publishes what is written to it: payloads, or objects with `payload`, `key` and `headers`. */
+  /** A stream that publishes each written value: a payload, or an object with `payload`, `key` and `headers`. */
   stream() {
     return new WritableStream(
       {
@@ -453,7 +453,7 @@ export class Producer {
     );
   }
 
-  /** Flushes within a deadline in milliseconds, and closes the publication. Rejects with TimeoutError, or why records are lost. */
+  /** Flushes within a deadline in milliseconds, and closes the publication. Rejects with TimeoutError, or the error by which records are lost. */
   async close({ timeout = this.#client.closeTimeout } = {}) {
     try {
       if (this.error === undefined) await within(timeout, this.flush());
@@ -462,7 +462,7 @@ export class Producer {
     }
   }
 
-  /** Closes the publication, and drops what isn't acknowledged. */
+  /** Closes the publication, and drops unacknowledged records. */
   cancel() {
     this.#publication.cancel();
     this.#client.forget(this);
@@ -473,7 +473,7 @@ export class Producer {
   }
 }
 
-/** Waits for a promise, at most `milliseconds`; rejects with a DOMException named TimeoutError then. */
+/** Waits for a promise for at most `milliseconds`, then rejects with a DOMException named TimeoutError. */
 export async function within(milliseconds, promise) {
   let timer;
   const late = new Promise((_, reject) => {

@@ -1,10 +1,10 @@
-// Records, and what a subscription reports beside them.
+// Records, and the other events of a subscription.
 
 import { utf8 } from "./layout.js";
 
 const text = new TextDecoder();
 
-/** The bytes of a payload, key or header's value: strings as UTF-8, buffers as they are. */
+/** The bytes of a payload, key or header's value: strings as UTF-8, buffers unchanged. */
 export function toBytes(value) {
   if (typeof value === "string") return utf8.encode(value);
   if (value instanceof Uint8Array) return value;
@@ -14,8 +14,8 @@ export function toBytes(value) {
 }
 
 /**
- * One record of a topic. Its payload, key and headers are views of the bytes that were received, and share their memory with other
- * records: copy them (`payload.slice()`) to keep a few of many for long.
+ * One record of a topic. Its payload, key and headers are views of the received bytes, and share their memory with other records.
+ * To keep a few of many records for a long time, copy them (`payload.slice()`).
  */
 export class Record {
   #bytes;
@@ -26,9 +26,9 @@ export class Record {
   constructor(topic, offset, time, bytes, start, end, attributes) {
     /** The topic's name. */
     this.topic = topic;
-    /** The place in the topic, from 0. */
+    /** The position in the topic, from 0. */
     this.offset = offset;
-    /** When the broker took the record, in milliseconds since 1970-01-01 UTC. */
+    /** When the broker accepted the record, in milliseconds since 1970-01-01 UTC. */
     this.time = time;
     this.#bytes = bytes;
     this.#start = start;
@@ -74,7 +74,7 @@ export class Delivery extends Record {
 
   constructor(topic, offset, time, bytes, start, end, attributes, attempt, settle) {
     super(topic, offset, time, bytes, start, end, attributes);
-    /** For which time the record is delivered; 1 at first. */
+    /** How many times the record has been delivered, including this delivery. */
     this.attempt = attempt;
     this.#settle = settle;
   }
@@ -89,7 +89,7 @@ export class Delivery extends Record {
     this.#settle(this, 1);
   }
 
-  /** Gives the record up: it goes to the group's dead-letter topic if there is one, and is skipped otherwise. */
+  /** Rejects the record: it goes to the group's dead-letter topic if it has one, and is skipped otherwise. */
   async reject() {
     this.#settle(this, 2);
   }
@@ -117,7 +117,7 @@ export class Lag {
   }
 }
 
-/** The topic was created anew: offsets begin again in another epoch. */
+/** The topic was created again: offsets restart from 0 in another epoch. */
 export class Restarted {
   constructor(topic, epoch) {
     this.topic = topic;
@@ -142,7 +142,7 @@ export class Producers {
   }
 }
 
-/** A pattern's subscription includes this topic from now on. */
+/** A pattern's subscription now includes this topic. */
 export class Matched {
   constructor(topic, epoch, nextOffset) {
     this.topic = topic;

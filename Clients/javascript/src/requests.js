@@ -1,7 +1,7 @@
 // Requests and replies over topics.
 //
 // A request is a record with two headers: `reply-to`, the topic for its reply, and `correlation-id`. The reply is a record in that
-// topic with the same `correlation-id`, and with `reply-error` where the request couldn't be answered.
+// topic with the same `correlation-id`, and with `reply-error` if the request couldn't be answered.
 
 import { headerPairs } from "./batch.js";
 import { ReplyError, RequestTimeoutError, SluiceError } from "./errors.js";
@@ -10,7 +10,7 @@ import { asyncDispose } from "./subscription.js";
 const REPLY_TO = "reply-to";
 const CORRELATION = "correlation-id";
 const REPLY_ERROR = "reply-error";
-/** Producers for requests and replies that are kept open. */
+/** How many producers for requests and replies stay open. */
 const MOST_PRODUCERS = 64;
 
 /** The most recently used producers, by topic. */
@@ -82,7 +82,7 @@ export class Requester {
     if (this.#inbox === undefined) {
       const random = globalThis.crypto.getRandomValues(new Uint8Array(16));
       this.#inbox = `_inbox.${Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
-      // The subscription goes out before any request does.
+      // The subscription is sent before any request.
       this.#subscription = this.#client.topic(this.#inbox, { from: "new", lag: "skip", prefetch: 256 }).subscribe().open();
       void this.#read(this.#subscription);
     }
@@ -116,7 +116,7 @@ export class Responder {
   #subscription;
   #producers;
   #handler;
-  /** Settles when the topic has ended, and rejects with why the responder has. */
+  /** Settles when the topic has ended, and rejects with the error that ended the responder. */
   done;
 
   constructor(client, topic, handler, { concurrent = 64 } = {}) {
@@ -145,7 +145,7 @@ export class Responder {
       payload = isMessage ? reply.payload : (reply ?? "");
       headers = isMessage ? headerPairs(reply.headers) : [];
     } catch (error) {
-      // A line that the program can choose by throwing ReplyError; otherwise only the error's type crosses the network.
+      // A program can choose the text by throwing ReplyError. Otherwise only the error's type is sent.
       const line = error instanceof ReplyError ? error.message : (error?.name ?? "Error");
       headers = [[REPLY_ERROR, line.split(/\s+/).join(" ").slice(0, 1_000)]];
     }

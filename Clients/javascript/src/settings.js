@@ -1,4 +1,4 @@
-// Settings of topics, and what the broker reports of topics, cursors and itself.
+// Settings of topics, and the broker's reports on topics, cursors and itself.
 
 const KEYS = {
   replayRecords: 1, replayBytes: 2, replayAge: 3, scope: 4, flow: 5, connect: 6, bufferRecords: 7, bufferBytes: 8,

@@ -49,7 +49,7 @@ export class Subscription {
       const item = feed.poll() ?? (await feed.next());
       if (item === undefined) {
         this.#release();
-        // A loop that its signal has ended throws the signal's reason, as the platform's functions do.
+        // If its signal ends a loop, the loop throws the signal's reason, like the platform's functions.
         feed.plan.signal?.throwIfAborted();
         return { done: true, value: undefined };
       }
@@ -72,12 +72,12 @@ export class Subscription {
     if (ahead < 1 || (prefetch > 0 && ahead <= prefetch - (prefetch >> 2))) feed.request(Math.max(prefetch, 1) - ahead);
   }
 
-  /** Moves the durable cursor behind this record. The loop does so by itself when it asks for the next one. */
+  /** Moves the durable cursor past this record. The loop does so itself when it requests the next one. */
   commit(record) {
     this.#feed.commit(record.offset);
   }
 
-  /** Unsubscribes. Records that were received and not taken are dropped. */
+  /** Unsubscribes. Records that were received but not taken are dropped. */
   cancel() {
     this.#isOpen = true;
     this.#feed.cancel();
@@ -104,7 +104,7 @@ export class Subscription {
   }
 }
 
-/** A remote topic, or all topics that match a pattern. It may be iterated over many times; each time is a subscription. */
+/** A remote topic, or all topics that match a pattern. It may be iterated many times; each iteration is a subscription. */
 export class Topic {
   #client;
   #plan;
@@ -130,13 +130,13 @@ export class Topic {
     return this.subscribe()[Symbol.asyncIterator]();
   }
 
-  /** Records, and lags, the end of replay and restarts beside them. */
+  /** Records and all other events: lags, the end of replay, and restarts. */
   events() {
     const plan = { ...this.#plan, seesEvents: true, decode: undefined };
     return new Subscription(this.#client, new this.#Feed(plan), () => true);
   }
 
-  /** A stream of the topic's values. What the stream wants is demand: nothing is requested beyond its queue. */
+  /** A stream of the topic's values. Demand follows the stream's queue: no record is requested beyond its size. */
   stream({ highWaterMark = this.#plan.prefetch } = {}) {
     const subscription = new Subscription(
       this.#client,
@@ -157,7 +157,7 @@ export class Topic {
     );
   }
 
-  /** Interoperability with observables: an observer gets all values, as fast as it returns. */
+  /** Interoperability with observables: an observer gets all values, each after it has returned from the one before. */
   #observe(observer) {
     const sinks = typeof observer === "function" ? { next: observer } : observer;
     const subscription = this.subscribe();

@@ -1,7 +1,7 @@
 // The stream of bytes below a connection: TCP or TLS in Node, a WebSocket in browsers (and in Node from 22 on).
 //
-// A transport has `write(bytes)`, which returns whether more may be written now, and `close()`. It calls `onData(bytes)`,
-// `onDrain()` and `onClose(error)`, the last one once.
+// A transport implements `write(bytes)`, which returns whether more may be written now, and `close()`. It calls `onData(bytes)`,
+// `onDrain()` and, once, `onClose(error)`.
 
 import { ConnectionLostError, SluiceError } from "./errors.js";
 
@@ -23,7 +23,7 @@ export function parseServer(address) {
   return { kind: "socket", host: match[1] ?? match[2], port, name: rest, isSecure };
 }
 
-/** Whether bytes for a server can be read on the network: they leave the machine, without TLS. */
+/** Whether others on the network can read bytes for a server: they leave the machine, without TLS. */
 export function isInTheOpen(server) {
   if (server.isSecure) return false;
   const host = (server.kind === "websocket" ? new URL(server.url).hostname.replace(/^\[|\]$/g, "") : server.host).toLowerCase();
@@ -31,7 +31,7 @@ export function isInTheOpen(server) {
   return !/^(localhost|(::ffff:)?127(\.\d{1,3}){3}|::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}|::1)$/.test(host);
 }
 
-/** Opens a transport. `handlers` are called from then on. Rejects with a SluiceError when it can't be opened. */
+/** Opens a transport, which then calls `handlers`. Rejects with a SluiceError when it can't be opened. */
 export async function openTransport(server, options, handlers) {
   return server.kind === "websocket" ? openWebSocket(server, handlers) : openSocket(server, options, handlers);
 }
@@ -83,7 +83,7 @@ function openingError(server, failure) {
   return new ConnectionLostError(`can't connect to ${server.name}: ${message}`, { cause: failure });
 }
 
-/** How many bytes a WebSocket may hold before writing pauses. It has no event for taking more, so the client looks again. */
+/** How many bytes a WebSocket may hold before writing pauses. It has no event for more room, so the client checks again later. */
 const WEBSOCKET_BUFFER = 1 << 20;
 const WEBSOCKET_LOOK_MILLISECONDS = 5;
 

@@ -1,4 +1,4 @@
-// A broker in a process of its own, for tests.
+// A broker in its own process, for tests.
 
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** The program; undefined where it isn't built. */
+/** The program; undefined if it isn't built. */
 export const program =
   process.env.SLUICED ??
   ["strict/debug", "release", "debug"].map((build) => join(root, ".build", build, "sluiced")).find(existsSync);
@@ -33,7 +33,7 @@ export class Broker {
     return broker;
   }
 
-  /** With TLS, for which `options` name the certificates. */
+  /** With TLS. The `options` name the certificates. */
   static async startSecure(...options) {
     const broker = new Broker();
     broker.directory = await mkdtemp(join(tmpdir(), "sluice-test-"));
@@ -85,7 +85,7 @@ export class Broker {
   }
 }
 
-/** Passes bytes on to a broker, and cuts all connections when it is told to. */
+/** Forwards bytes to a broker, and cuts all connections on request. */
 export class Proxy {
   #sockets = new Set();
   connections = 0;

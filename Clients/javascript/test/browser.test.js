@@ -77,7 +77,7 @@ test("a browser publishes, subscribes and requests through a WebSocket", { skip,
   try {
     const { error, sentBeforeDemand, count, last, reply } = await result;
     assert.equal(error, undefined);
-    // Ten in the topic's buffer, five in the producer's, and what each has under way.
+    // Ten in the topic's buffer, five in the producer's, and those that each is sending.
     assert.ok(sentBeforeDemand >= 10 && sentBeforeDemand <= 17, `${sentBeforeDemand} sent`);
     assert.deepEqual([count, last, reply], [1000, "record 999", [1, 255]]);
   } finally {

@@ -1,4 +1,4 @@
-// Everything that a client does, with a real broker.
+// All features of a client, with a real broker.
 
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -206,7 +206,7 @@ test("streams have exact demand in both directions", options, async () => {
     await producer.flush();
   })();
   await sleep(300);
-  // Ten in the topic's buffer, five in the producer's, and what each has under way.
+  // Ten in the topic's buffer, five in the producer's, and those that each is sending.
   assert.ok(written >= 10 && written <= 17, `${written} written`);
   const [subscription] = (await client.topicInfo(topic)).details.subscriptions;
   assert.equal(subscription.granted, 0);

@@ -1,4 +1,4 @@
-// Demand, as a scripted broker sees it, and a broker that breaks the rules.
+// Demand from the view of a scripted broker, and a broker that breaks the rules.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:net";

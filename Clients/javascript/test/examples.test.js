@@ -1,4 +1,4 @@
-// Runs the examples of the type declarations, and compares what they print with the comments behind `console.log`.
+// Runs the examples of the type declarations, and compares their output with the comments after `console.log`.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { Broker, program } from "./broker.js";
 const options = { skip: program === undefined ? "sluiced isn't built; run `swift build --product sluiced`" : false, timeout: 60_000 };
 const AsyncFunction = (async () => {}).constructor;
 
-/** The examples' lines, and for each the declaration that it belongs to. */
+/** The examples' lines, and for each the declaration to which it belongs. */
 function examples() {
   const found = [];
   let lines;

@@ -1,4 +1,4 @@
-// A broker that breaks the protocol: each mistake is an error with its code, and nothing piles up.
+// A broker that breaks the protocol: each mistake is an error with its code, and memory doesn't grow.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ async function iterate(iterable) {
   return values;
 }
 
-/** What the broker sends on an open subscription whose next offset is 5, and the error that names its mistake. */
+/** Frames on an open subscription whose next offset is 5, and the error that names the broker's mistake. */
 const subscription = {
   "records left out": ["malformedFrame", (peer, stream) => peer.deliver(stream, 9, "x")],
   "SUBSCRIBED twice": ["unexpectedFrame", (peer, stream) => peer.send("SUBSCRIBED", stream, { epoch: 7n })],
@@ -94,7 +94,7 @@ test("records before SUBSCRIBED are refused", options, async () => {
 const opened = (peer, stream, values) =>
   peer.send("PUBLISH_OPENED", stream, { epoch: 7n, "granted through": 10, "bytes through": UNLIMITED, ...values });
 
-/** What the broker sends on an open publication. */
+/** Frames on an open publication. */
 const publication = {
   records: (peer, stream) => peer.deliver(stream, 0, "x"),
   "PUBLISH_OPENED twice": (peer, stream) => opened(peer, stream),
@@ -223,7 +223,7 @@ for (const received of [false, true]) {
     await withScripts([first, second], async (client) => {
       const events = await iterate(client.topic("t", { from: sluice.offset(100) }).events());
       assert.equal(events.filter((event) => event instanceof sluice.Record).length, received ? 1 : 0);
-      // Nothing that the program had is in doubt, so another epoch is no restart.
+      // None of the program's records is in doubt, so another epoch is no restart.
       assert.ok(!events.some((event) => event instanceof sluice.Restarted));
     });
   });

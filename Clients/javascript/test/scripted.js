@@ -1,4 +1,4 @@
-// A broker that does what a test says, frame by frame.
+// A broker that follows a test's script, frame by frame.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
@@ -100,7 +100,7 @@ class Peer {
     this.#socket.destroy();
   }
 
-  /** Closes the connection behind what was sent. */
+  /** Closes the connection after all sent bytes. */
   end() {
     this.#socket.end();
   }

@@ -1,4 +1,4 @@
-// What a TypeScript program writes; `tsc --noEmit` checks it.
+// The code of a TypeScript program; `tsc --noEmit` checks it.
 
 import { Client, Live, Record, Rewound, TopicFailedError, connect, json, key, last } from "../src/index.js";
 

@@ -1,4 +1,4 @@
-// The protocol's test vectors: every frame is decoded and encoded, and what clients must refuse is refused.
+// The protocol's test vectors: every frame is decoded and encoded, and invalid frames are rejected.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const bytesOf = (hex) => new Uint8Array(Buffer.from(hex, "hex"));
 const hexOf = (bytes) => Buffer.from(bytes).toString("hex");
 const hasBatch = (vector) => vector.frame === "DELIVER" || vector.frame === "PUBLISH";
 
-/** Writes integers and bytes as the vectors do. */
+/** Writes integers and bytes in the form of the vectors. */
 function texts(value, exact) {
   if (value instanceof Uint8Array) return hexOf(value);
   if (Array.isArray(value)) return value.map((part, index) => texts(part, exact?.[index]));
@@ -30,7 +30,7 @@ function texts(value, exact) {
   return String(value);
 }
 
-/** Reads the vectors' texts as the values that the codec takes. */
+/** Converts the vectors' texts to the values of the codec. */
 function values(part, value) {
   if (part.kind.startsWith("bytes")) return bytesOf(value);
   if (part.kind === "count" || part.kind === "id") return BigInt(value);

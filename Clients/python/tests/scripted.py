@@ -1,4 +1,4 @@
-"""A broker that does what a test says, frame by frame, and a proxy that cuts connections."""
+"""A broker that follows a test's script, frame by frame, and a proxy that cuts connections."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Peer:
         return stream, frame
 
     async def granted(self, frame: dict[str, Any]) -> int:
-        """Returns the first grant of a subscription: that of its SUBSCRIBE, or of the DEMAND right behind it."""
+        """Returns the first grant of a subscription: from its SUBSCRIBE, or from the DEMAND directly after it."""
         return int(frame["granted through"] or (await self.expect("DEMAND"))[1]["granted through"])
 
 
@@ -98,7 +98,7 @@ class ScriptedBroker:
         peer = Peer(reader, writer)
         try:
             await script(peer)
-            # The client closes first: closing with unread input would drop what was sent to it.
+            # The client closes first, since closing with unread input would drop bytes that were sent to the client.
             while not peer.is_cut and await reader.read(65_536):
                 pass
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -116,7 +116,7 @@ class ScriptedBroker:
 
 
 class Proxy:
-    """Passes bytes on to a broker, and cuts all connections when it is told to."""
+    """Forwards bytes to a broker, and cuts all connections on request."""
 
     def __init__(self, port: int) -> None:
         self._port = port

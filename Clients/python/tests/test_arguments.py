@@ -1,4 +1,4 @@
-"""The keyword arguments that functions pass on are those of the functions that take them."""
+"""Functions that pass on keyword arguments have the same arguments as the functions that take them."""
 
 from __future__ import annotations
 

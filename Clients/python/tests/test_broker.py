@@ -1,4 +1,4 @@
-"""Everything that a client does, with a real broker."""
+"""All features of a client, with a real broker."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ async def test_a_group_shares_records_and_delivers_again_what_is_not_done(broker
         assert [delivery.offset for delivery in got] == [0, 1]
         await got[0].ack()
         await got[1].retry()
-        # The record that came back has been delivered twice by then, so rejecting it makes it a dead letter.
+        # The returned record has been delivered twice by then, so rejecting it makes it a dead letter.
         again = await anext(first)
         assert (again.offset, again.attempt) == (1, 2)
         await again.reject()
@@ -194,7 +194,7 @@ async def test_a_durable_cursor_continues_where_the_last_loop_was(broker: Broker
             async for record in subscription:
                 if record.offset == 4:
                     break
-        # The record at which the loop was left isn't committed: it wasn't dealt with for sure.
+        # The record at which the loop ended isn't committed, since the program may not have finished it.
         assert (await read(client.topic(topic, cursor="bill"), 1))[0].offset == 4
         async with client.topic(topic, cursor="bill").subscribe() as subscription:
             record = await anext(aiter(subscription))
@@ -273,7 +273,7 @@ async def test_a_lossless_topic_holds_the_producer_back(broker: Broker) -> None:
                     while True:
                         await producer.send(f"{sent}")
                         sent += 1
-            # Ten in the topic's buffer, five in the producer's, and what each has under way.
+            # Ten in the topic's buffer, five in the producer's, and those that each is sending.
             assert 10 <= sent <= 17
             received = []
             async for record in subscription:

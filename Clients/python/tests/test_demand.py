@@ -1,4 +1,4 @@
-"""Demand, as a scripted broker sees it: exactly what the program has asked for."""
+"""Demand from the view of a scripted broker: exactly the program's requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ async def test_each_step_of_the_loop_requests_one_record() -> None:
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, frame = await peer.subscribed()
-        # The loop has asked for one record by the time that the subscription goes out, or does so right behind it.
+        # The loop has requested one record before the subscription is sent, or does so directly after it.
         granted = frame["granted through"]
         sent = 0
         while sent < 3:
@@ -48,7 +48,7 @@ async def test_a_prefetch_is_the_most_that_is_requested_ahead() -> None:
         while sent < 400:
             while granted <= sent:
                 granted = (await peer.expect("DEMAND"))[1]["granted through"]
-            # The program has taken at most what was sent, so no more than that and the prefetch is requested.
+            # The program has taken at most the records that were sent, so at most that number and the prefetch are requested.
             assert granted <= sent + 8
             peer.deliver(stream, sent, b"x")
             sent += 1
@@ -93,7 +93,7 @@ async def test_leaving_the_loop_unsubscribes() -> None:
         assert (await peer.expect("CANCEL"))[0] == stream
         peer.send("CANCELLED", stream)
         cancelled.set()
-        # The number is free again.
+        # The number can be used again.
         assert (await peer.subscribed())[0] == stream
 
     async with ScriptedBroker(script) as broker, sluice.connect(broker.address) as client:

@@ -1,4 +1,4 @@
-"""Runs the examples of all docstrings against a real broker, and compares what they print."""
+"""Runs the examples of all docstrings against a real broker, and compares their output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _examples() -> list[doctest.DocTest]:
     return [found for module in _modules() for found in finder.find(module, globs={}) if found.examples]
 
 
-#: Docstrings whose examples block, or have an event loop of their own.
+#: Docstrings whose examples block, or have their own event loop.
 _BLOCKING = ("sluice", "sluice.sync")
 
 

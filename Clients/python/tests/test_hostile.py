@@ -1,4 +1,4 @@
-"""A broker that breaks the protocol: each mistake is an error with its code, and nothing piles up."""
+"""A broker that breaks the protocol: each mistake is an error with its code, and memory doesn't grow."""
 
 from __future__ import annotations
 
@@ -237,6 +237,6 @@ async def test_a_subscription_that_waits_beyond_the_end_names_no_epoch_until_it_
 
     async with ScriptedBroker(first, second) as broker, sluice.connect(broker.address) as client:
         events = [event async for event in client.topic("t", from_=sluice.offset(100)).events()]
-    # Nothing that the program had is in doubt, so another epoch is no restart.
+    # None of the program's records is in doubt, so another epoch is no restart.
     assert [event.offset for event in events if isinstance(event, sluice.Record)] == ([100] if received else [])
     assert not any(isinstance(event, sluice.Restarted) for event in events)

@@ -1,4 +1,4 @@
-"""The protocol's test vectors: every frame is decoded and encoded, and what clients must refuse is refused."""
+"""The protocol's test vectors: every frame is decoded and encoded, and invalid frames are rejected."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BATCHES = ("DELIVER", "PUBLISH")
 
 
 def texts(value: Any) -> Any:
-    """Writes integers and bytes as the vectors do."""
+    """Writes integers and bytes in the form of the vectors."""
     if isinstance(value, dict):
         return {key: texts(part) for key, part in value.items() if part is not None}
     if isinstance(value, list):
@@ -30,7 +30,7 @@ def texts(value: Any) -> Any:
 
 
 def values(part: layout.Field, value: Any) -> Any:
-    """Reads the vectors' texts as the values that the codec takes."""
+    """Converts the vectors' texts to the values of the codec."""
     if part.kind in ("bytes16", "bytes32"):
         return bytes.fromhex(value)
     if part.kind in ("u8", "u16", "u32", "u64", "i64"):
@@ -61,7 +61,7 @@ def test_frames_are_encoded(vector: dict[str, Any]) -> None:
     fields = {part.name: values(part, vector["fields"][part.name]) for part in frame.fields if part.name in vector["fields"]}
     data = bytes.fromhex(vector["hex"])
     encoded = layout.encode(frame.name, vector["stream"], data[5] & 0xF0, **fields)
-    # What a vector has behind the known fields, a later version may have added; the length counts it.
+    # A later version may have added fields after the known ones, which the length includes.
     assert data[4:].startswith(encoded[4:])
 
 
@@ -126,7 +126,7 @@ def test_what_a_client_must_refuse_is_refused(vector: dict[str, Any]) -> None:
 
 
 class Sink:
-    """A stream that decodes what comes."""
+    """A stream that decodes frames as they arrive."""
 
     def frame(self, number: int, values: dict[str, Any]) -> bool:
         return False

@@ -47,7 +47,7 @@ public enum KeyFile {
   public static func make(_ path: String, _ bytes: [UInt8], isSecret: Bool) throws(AccessFileError) {
     let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else {
-      if errno == EEXIST { throw AccessFileError(path, "is there already; remove it, or name another file") }
+      if errno == EEXIST { throw AccessFileError(path, "exists already; remove it, or name another file") }
       throw AccessFileError(path, failing: "cannot be made")
     }
     defer { close(descriptor) }

@@ -58,7 +58,7 @@ enum ClusterMetrics {
       flag(engine.isConnected))
     text.single(
       "sluice_cluster_engine_unsafe", .gauge,
-      "1 if the node was told to use an engine that may lose what it has acknowledged; 0 otherwise.",
+      "1 if the node runs with --engine-unsafe, so that acknowledged records may be lost; 0 otherwise.",
       flag(engine.isUnsafe))
     if let copies = cluster.engineCopies, let current = cluster.currentEngineCopies {
       text.single(

@@ -26,7 +26,7 @@ enum MetricsPage {
     }
     text.single(
       "sluice_own_connections", .gauge,
-      "Connections of the broker's own parts, such as the one that keeps sessions of MQTT; no limit bounds them.",
+      "Connections of the broker's own parts, such as the store of MQTT sessions; no limit applies to them.",
       UInt64(snapshot.ownConnections))
     if let storage = snapshot.storage { StorageMetrics.write(storage, to: &text) }
     if let cluster { ClusterMetrics.write(cluster, to: &text) }

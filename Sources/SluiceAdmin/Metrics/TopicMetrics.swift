@@ -58,7 +58,7 @@ enum TopicMetrics {
       ("publications", nil, 1, "Publications.", &+, { UInt64($0.summary.publications) }),
       (
         "demand_outstanding", nil, 1,
-        "Records that subscribers have asked for and not got; infinite where one wants any number.", &+,
+        "Records that subscribers have requested and not yet received; infinite with unlimited demand.", &+,
         { $0.outstanding }
       ),
       (

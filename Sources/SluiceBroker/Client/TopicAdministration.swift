@@ -147,7 +147,7 @@ struct TopicAdministration {
 extension WireError {
   /// The error for a client whose connection an operator closes.
   static var connectionClosedByOperator: WireError {
-    WireError(.closedByOperator, "an operator has closed the connection; connect again to go on")
+    WireError(.closedByOperator, "an operator has closed the connection; connect again to continue")
   }
 
   static func unknownConnection(_ connection: UInt64) -> WireError {

@@ -63,7 +63,7 @@ final class IdentityAccounts: Sendable {
       metrics.add(.refusedConnectionsPerIdentity)
       throw WireError(
         .tooManyConnections,
-        "\(name) has \(limits.connectionsPerIdentity) connections, which is the limit for an identity; close some, or have it raised (--max-connections-per-identity)"
+        "\(name) has \(limits.connectionsPerIdentity) connections, the limit for one identity; close some, or raise --max-connections-per-identity"
       )
     }
     return account

@@ -97,16 +97,17 @@ public struct ProblemFinder: Sendable {
 
   private mutating func findStorage(_ snapshot: BrokerSnapshot) {
     guard let storage = snapshot.storage else { return }
-    let waiting = storage.waiting == 0 ? "" : ", and \(ProblemText.publishers(storage.waiting)) for it"
+    let waiting = storage.waiting == 0 ? "" : " (\(ProblemText.blocked(storage.waiting)))"
     switch storage.state {
     case .full:
       add(
         .storageFull, .critical, at: .storage, for: storage.since,
-        "The store has no room\(waiting): \(storage.message).")
+        "\(ProblemText.full(storage)). Publishing to durable topics is paused\(waiting): delete or trim topics, or raise --storage-limit."
+      )
     case .failing:
       add(
         .storageFailing, .critical, at: .storage, for: storage.since,
-        "The store fails\(waiting): \(storage.message).")
+        "The store fails: \(storage.message)\(waiting).")
     default:
       guard let share = storage.fullness, share >= limits.fullness else { return }
       add(.storageNearlyFull, .warning, at: .storage, ProblemText.fullness(storage))
@@ -119,7 +120,8 @@ public struct ProblemFinder: Sendable {
       let cause = engine.problems.first.map { ": \($0)" } ?? ""
       add(
         .engineUnreachable, .critical, at: .cluster,
-        "The node isn't connected to the cluster's engine, and its durable topics take nothing\(cause).")
+        "The node isn't connected to the cluster's engine: publishing to its durable topics is paused\(cause)."
+      )
     } else if !cluster.unreadiness.isEmpty {
       add(.nodeNotReady, .critical, at: .cluster, "The node isn't ready to serve: \(cluster.unreadiness).")
     }
@@ -143,7 +145,7 @@ public struct ProblemFinder: Sendable {
     if engine.isUnsafe {
       add(
         .engineUnsafe, .warning, at: .cluster,
-        "The node uses an engine that may lose what it has acknowledged, as --engine-unsafe allows.")
+        "The node uses an engine that may lose acknowledged records, because of --engine-unsafe.")
     }
   }
 
@@ -154,11 +156,15 @@ public struct ProblemFinder: Sendable {
     guard share >= limits.fullness else { return }
     let amount = "\(ProblemText.bytes(UInt64(max(used, 0)))) of \(ProblemText.bytes(UInt64(ceiling)))"
     if share >= 1 {
-      add(.memoryFull, .critical, at: .broker, "The memory is at its ceiling, and producers wait: \(amount).")
+      add(
+        .memoryFull, .critical, at: .broker,
+        "The memory is full: \(amount). Producers of topics in memory are blocked: delete or trim topics, or raise --memory."
+      )
     } else {
       add(
         .memoryNearlyFull, .warning, at: .broker,
-        "The memory is at \(ProblemText.percent(share)) of its ceiling, at which producers wait: \(amount).")
+        "The memory is \(ProblemText.percent(share)) full: \(amount). At 100 % it blocks producers of topics in memory."
+      )
     }
   }
 
@@ -195,7 +201,7 @@ public struct ProblemFinder: Sendable {
       // After a rejected login, others from its address wait, so few are rejected within a minute.
       add(
         .rejectedLogins, .warning, at: .connections,
-        "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute, and \(ProblemText.grouped(slowed)) had to wait because others from the same address had been rejected."
+        "\(ProblemText.counted(rejected, "login")) \(ProblemText.were(rejected)) rejected within the last minute, and \(ProblemText.grouped(slowed)) delayed after rejected ones from the same address."
       )
     } else if rejected >= UInt64(limits.rejectedLogins) {
       add(
@@ -212,14 +218,14 @@ public struct ProblemFinder: Sendable {
     if refused > 0 {
       add(
         .refusedConnections, .warning, at: .connections,
-        "\(ProblemText.counted(refused, "connection")) \(ProblemText.were(refused)) refused within the last minute, because there were too many."
+        "\(ProblemText.counted(refused, "connection")) \(ProblemText.were(refused)) refused within the last minute: a limit on connections is reached."
       )
     }
     let slow = growth(.slowLoops, .broker, snapshot.loops.reduce(0) { $0 + $1.slowTurns })
     if slow >= limits.slowTurns {
       add(
         .slowLoops, .warning, at: .broker,
-        "Event loops were busy for more than 134 ms \(ProblemText.counted(slow, "time")) within the last minute; their connections waited."
+        "Event loops were busy for more than 134 ms \(ProblemText.counted(slow, "time")) within the last minute, which delayed their connections."
       )
     }
   }
@@ -243,24 +249,25 @@ public struct ProblemFinder: Sendable {
       add(
         .heldUp, .warning, at: Self.place(of: holder.info, topic: name),
         for: isNow ? holder.info.holding : nil,
-        "\(ProblemText.client(holder)) \(isNow ? "holds up" : "has held up") the producers of \(name): \(reason); \(ProblemText.shares(holder.info.lastMinute, holder.info.lastFiveMinutes))."
+        "\(ProblemText.client(holder)) \(isNow ? "blocks" : "has blocked") the producers of \(name): \(reason); \(ProblemText.shares(holder.info.lastMinute, holder.info.lastFiveMinutes))."
       )
     }
     guard holders.isEmpty, topic.heldUp >= limits.hold else { return }
     if topic.waitingForStorage > 0 {
       add(
         .heldUp, .warning, at: .topic(name), for: topic.heldUp,
-        "\(ProblemText.publishers(topic.waitingForStorage, of: name)) for the store.")
+        "\(ProblemText.blocked(topic.waitingForStorage, of: name)) by the store.")
     } else if let hold = topic.holds.first(where: { $0.milliseconds > 0 && $0.reason != .subscribers }) {
       add(
         .heldUp, .warning, at: .topic(name), for: topic.heldUp,
-        "The producers of \(name) wait: \(ProblemText.reason(hold.reason)); \(ProblemText.shares(hold.lastMinute, hold.lastFiveMinutes))."
+        "The producers of \(name) are blocked: \(ProblemText.reason(hold.reason)); \(ProblemText.shares(hold.lastMinute, hold.lastFiveMinutes))."
       )
     } else {
-      let why = topic.summary.subscriptions == 0 ? ", and it has no subscriber" : ""
+      let why =
+        topic.summary.subscriptions == 0 ? "it has no subscriber" : "no subscriber has requested records"
       add(
         .heldUp, .warning, at: .topic(name), for: topic.heldUp,
-        "The producers of \(name) wait for demand\(why).")
+        "The producers of \(name) are blocked: \(why).")
     }
   }
 
@@ -285,7 +292,7 @@ public struct ProblemFinder: Sendable {
     guard topic.lead > 0 else { return }
     add(
       .timesAhead, .warning, at: .topic(topic.summary.topic),
-      "Records of \(topic.summary.topic) have times up to \(ProblemText.time(topic.lead)) ahead of the broker's clock, which was set back. Their age counts from then."
+      "The broker's clock was set back: records of \(topic.summary.topic) have times up to \(ProblemText.time(topic.lead)) ahead of it, and expire later by as much."
     )
   }
 
@@ -295,20 +302,20 @@ public struct ProblemFinder: Sendable {
     if missed > 0 {
       add(
         .missedRecords, .critical, at: place,
-        "Subscribers of \(topic.summary.topic) have missed \(ProblemText.records(missed)) within the last minute: a limit or a trim dropped them first."
+        "Subscribers of \(topic.summary.topic) missed \(ProblemText.records(missed)) within the last minute: a limit or a trim dropped them first."
       )
     }
     if let lost = topic.lost {
       add(
         .lostHistory, .warning, at: place, for: lost.age,
-        "The store of \(topic.summary.topic) went back, by a backup, a copy or a crash: a client knows records from offset \(lost.from) to \(lost.before - 1) that it doesn't have, and goes on at \(lost.from)."
+        "The store has lost records of \(topic.summary.topic) that a client has received, offsets \(lost.from) to \(lost.before - 1), because of a crash or because it is an older copy. The client continues at \(lost.from)."
       )
     }
     let dead = growth(.deadLetters, place, topic.consumers.deadLetters &+ topic.consumers.abandoned)
     if dead > 0 {
       add(
         .deadLetters, .warning, at: place,
-        "Groups of \(topic.summary.topic) have given up \(ProblemText.records(dead)) within the last minute.")
+        "Groups of \(topic.summary.topic) gave up \(ProblemText.records(dead)) within the last minute.")
     }
   }
 }

@@ -27,15 +27,15 @@ enum ProblemText {
   static func sentence(_ kind: Problem.Kind, _ count: UInt64) -> String {
     let number = grouped(count)
     return switch kind {
-    case .heldUp: "Producers are held up in \(number) places."
+    case .heldUp: "Producers are blocked in \(number) places."
     case .consumerLag: "\(number) durable cursors and groups are behind."
     case .subscriberLag: "\(number) subscriptions are behind."
     case .missedRecords: "Subscribers of \(number) topics have missed records within the last minute."
-    case .lostHistory: "The store went back in \(number) topics: clients know records that it doesn't have."
+    case .lostHistory: "The store has lost records of \(number) topics that clients have received."
     case .timesAhead:
       "Records of \(number) topics have times ahead of the broker's clock, which was set back."
     case .nodeUnreachable: "\(number) nodes of the cluster can't be reached."
-    case .deadLetters: "Groups of \(number) topics have given up records within the last minute."
+    case .deadLetters: "Groups of \(number) topics gave up records within the last minute."
     case .keptMemoryShareNearlyFull:
       "\(number) identities or addresses have nearly used up their share of the memory for topics, cursors, groups and subscriptions."
     default: "\(number) problems of the kind \(kind.rawValue)."
@@ -80,14 +80,14 @@ enum ProblemText {
 
   static func were(_ count: UInt64) -> String { count == 1 ? "was" : "were" }
 
-  /// "1 publisher waits", "12 publishers of orders wait".
-  static func publishers(_ count: Int, of topic: String? = nil) -> String {
-    counted(UInt64(count), "publisher") + (topic.map { " of \($0)" } ?? "")
-      + (count == 1 ? " waits" : " wait")
+  /// "1 producer is blocked", "12 producers of orders are blocked".
+  static func blocked(_ count: Int, of topic: String? = nil) -> String {
+    counted(UInt64(count), "producer") + (topic.map { " of \($0)" } ?? "")
+      + (count == 1 ? " is blocked" : " are blocked")
   }
 
   static func shares(_ minute: UInt16, _ five: UInt16) -> String {
-    "\(minute / 10) % of the last minute, \(five / 10) % of the last five"
+    "blocked \(minute / 10) % of the last minute, \(five / 10) % of the last five"
   }
 
   static func client(_ subscription: SubscriptionSnapshot) -> String {
@@ -98,26 +98,33 @@ enum ProblemText {
 
   static func limit(_ limit: TopicInfo.HoldLimit) -> String {
     switch limit {
-    case .demand: "it has asked for nothing more"
-    case .buffer: "records that it has not taken fill the buffer"
-    case .replay: "records that are kept for its replay fill the buffer"
-    case .groupDemand: "its group has asked for nothing more"
-    case .groupBuffer: "records that its group has not taken fill the buffer"
-    case .groupReplay: "records that are kept for the replay of its group fill the buffer"
-    default: "it asks for too little"
+    case .demand: "it has requested nothing"
+    case .buffer: "its unread records fill the buffer"
+    case .replay: "its replay fills the buffer"
+    case .groupDemand: "its group has requested nothing"
+    case .groupBuffer: "unread records of its group fill the buffer"
+    case .groupReplay: "the replay of its group fills the buffer"
+    default: "it requests too little"
     }
   }
 
   static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
     switch reason {
-    case .storageFull: "the store has no room"
+    case .storageFull: "the store is full"
     case .storageFailed: "the store fails"
     case .storageBacklog: "records wait to be written to the disk"
     case .memory: "the broker's memory is at its ceiling"
     case .notConnected: "the topic isn't connected"
-    case .rate: "their identity has published as much as its rate allows"
+    case .rate: "their identity publishes at its limit (--identity-publish-records, --identity-publish-bytes)"
     default: "there is no demand"
     }
+  }
+
+  /// "The disk is full", or that the limit is reached.
+  static func full(_ storage: StoreSnapshot) -> String {
+    guard let capacity = storage.capacity else { return "The store is full" }
+    return storage.limit.map { capacity >= $0 } ?? false
+      ? "The store has reached --storage-limit" : "The disk is full"
   }
 
   /// "The store is 93 % full: 930 GiB of 1000 GiB."; if the disk is smaller than the limit, also the free space of the disk.
@@ -148,11 +155,11 @@ enum ProblemText {
       reason =
         "it hasn't read what it was sent for \(time(subscription.blocked)); the client is slow, or its network"
     } else if subscription.starved > 0 {
-      reason = "it hasn't asked for more for \(time(subscription.starved))"
+      reason = "it has requested nothing for \(time(subscription.starved))"
     } else if subscription.info.state == .replaying {
-      reason = "it replays, and asks for more"
+      reason = "it replays, with demand for more"
     } else {
-      reason = "it asks for more and reads, but not as fast as records come"
+      reason = "it reads more slowly than records come"
     }
     return
       "\(client(subscription)) is \(time(subscription.age)) behind on \(topic), \(records(subscription.lag)): \(reason)."

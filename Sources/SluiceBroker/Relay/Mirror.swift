@@ -224,7 +224,7 @@ final class Mirror: LinkedStream, @unchecked Sendable {
     guard count <= passed - received else {
       throw WireError(
         .demandExceeded,
-        "\(count) records of topic \(topic) came, where \(passed - received) more were asked for"
+        "\(count) records of topic \(topic) came, but only \(passed - received) more were requested"
       )
     }
     guard header.firstOffset == log.head else {

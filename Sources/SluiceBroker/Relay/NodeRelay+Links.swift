@@ -19,7 +19,7 @@ extension NodeRelay {
     to node: RemoteNode, as identity: Identity, maximumFrame frame: Int
   ) throws(WireError) -> NodeLinks {
     guard let carried = CarriedPermissions.encoded(identity) else {
-      throw WireError(.permissionDenied, "the client's permissions can't be told to another node")
+      throw WireError(.permissionDenied, "the client's permissions can't be sent to another node")
     }
     let key = NodeLinks.Key(node: node, identity: identity.name, carried: carried, maximumFrame: frame)
     if let known = linkTable[key] { return known }

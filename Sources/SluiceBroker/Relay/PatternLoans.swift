@@ -80,7 +80,7 @@ struct PatternLoans {
     let left = outstanding(part)
     guard records <= left, var state = parts[part] else {
       throw WireError(
-        .demandExceeded, "\(records) records of a pattern came, where \(left) more were asked for")
+        .demandExceeded, "\(records) records of a pattern came, but only \(left) more were requested")
     }
     state.used += records
     state.window.received(records, bytes: bytes)

@@ -90,7 +90,7 @@ final class RelayedListPart: LinkedStream {
     if let number {
       link.send(frame, stream: number)
     } else {
-      list?.failed(.lostNode(link.node, serving: "", because: "it takes no more streams"))
+      list?.failed(.lostNode(link.node, serving: "", because: "its limit on streams is reached"))
     }
   }
 

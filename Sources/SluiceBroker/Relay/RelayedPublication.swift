@@ -180,7 +180,8 @@ final class RelayedPublication: DueStream, LinkedStream {
     case .cancelled:
       _ = try unsafe Cancelled(body: body)
       guard ends != nil else {
-        throw WireError(.unexpectedFrame, "CANCELLED came on a publication to topic \(topic) that goes on")
+        throw WireError(
+          .unexpectedFrame, "CANCELLED came on a publication to topic \(topic) that wasn't cancelled")
       }
     default: return try unsafe Fault(relayed: body).encodedBody
     }

@@ -239,7 +239,7 @@ final class RelayedSubscription: SubscriberStream, LinkedStream {
     guard records <= passed - received else {
       throw WireError(
         .demandExceeded,
-        "\(records) records of topic \(topic) came, where \(passed - received) more were asked for")
+        "\(records) records of topic \(topic) came, but only \(passed - received) more were requested")
     }
     received += records
     nextOffset = header.firstOffset + records

@@ -58,7 +58,7 @@ struct StreamCounts {
       core.metrics.add(refusal)
       throw WireError(
         .limitReached,
-        "the broker has \(limit) \(what), which is its limit; try again later, or have it raised (--max-\(what))"
+        "the broker has \(limit) \(what), the limit; try again later, or raise --max-\(what)"
       )
     }
   }

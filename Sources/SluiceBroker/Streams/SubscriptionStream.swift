@@ -395,7 +395,7 @@ final class SubscriptionStream: SubscriberStream, TopicSubscriber, StoreConsumer
         Fault(
           code: .lagged,
           message:
-            "\(missed) records of \(topic.name) were dropped before they were asked for; subscribe again"),
+            "\(missed) records of \(topic.name) were dropped before they were requested; subscribe again"),
         stream: stream)
       return false
     }

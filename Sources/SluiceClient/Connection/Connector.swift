@@ -107,7 +107,7 @@ final class Connector {
         : ClientError(
           .connectTimeout,
           "\(address) accepted the connection and didn't answer within \(timeout); is it a Sluice broker? "
-            + "One delays logins from an address from which wrong ones came")
+            + "A broker also delays connections after failed logins from the same address")
     connection?.abort()
     connection = nil
     complete(.failure(error))

@@ -215,6 +215,6 @@ struct PatternPlaces {
       .malformedFrame,
       number == 0
         ? "\(type) came for pattern \(plan.topic) without a \(FrameType.selectTopic)"
-        : "\(type) names topic \(number) of pattern \(plan.topic), which isn't there")
+        : "\(type) names topic \(number) of pattern \(plan.topic), which isn't known")
   }
 }

@@ -90,7 +90,7 @@ struct SubscriptionPosition {
     case .restarted where plan.lag == .fail:
       return .failure(
         ClientError(
-          .epochChanged, "topic \(frame.topic) was started anew; subscribe again to get what is there now",
+          .epochChanged, "topic \(frame.topic) was recreated; subscribe again to get its present records",
           topic: frame.topic))
     case .restarted(let next): return .success(.topic(frame.topic, .restarted(nextOffset: next)))
     case .rewound(let next): return .success(.topic(frame.topic, .rewound(nextOffset: next)))

@@ -11,7 +11,7 @@ public struct TopicNotice: Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     switch change {
     case .restarted(let next):
-      "topic \(topic) was started anew: its earlier records are gone, and those from offset \(next) on follow"
+      "topic \(topic) was recreated: its earlier records are lost, and records from offset \(next) on follow"
     case .lagged(let missed, let next):
       "\(missed) records of topic \(topic) were dropped before they were requested; offset \(next) follows"
     case .rewound(let next):

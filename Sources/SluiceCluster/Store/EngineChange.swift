@@ -158,7 +158,7 @@ struct TopicCheckpoint {
     var reader = unsafe ByteReader(body)
     do throws(WireError) {
       topic = TopicID(rawValue: try reader.integer("topic"))
-      guard try reader.integer("whether it is there", as: UInt8.self) != 0 else { return }
+      guard try reader.integer("presence", as: UInt8.self) != 0 else { return }
       var found = EngineTopic(row: try reader.row())
       found.extent.firstOffset = try reader.integer("first offset")
       found.extent.head = try reader.integer("head")

@@ -37,7 +37,7 @@ struct ShardTopics {
     let known = table[change.topic]
     guard known.map({ !$0.isDeleting }) ?? (change.row != nil) else {
       throw StoreError(
-        .invalid, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
+        .invalid, "topic \(change.topic.rawValue) doesn't exist, and the change has no row for it")
     }
     if let violation = change.states.lazy.compactMap(\.violation).first { throw violation }
     var extent = known?.projected ?? StoredExtent()

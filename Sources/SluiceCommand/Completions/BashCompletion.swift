@@ -1,4 +1,4 @@
-/// Completion for bash, without help from other packages.
+/// Completion for bash, without other packages.
 enum BashCompletion {
   static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
     -> String
@@ -106,7 +106,7 @@ enum BashCompletion {
       local name
     \(topics.gathering(from: #""${words[@]}""#))
       while IFS= read -r name; do
-        # What stands in front of a colon isn't replaced.
+        # The shell keeps the part before a colon.
         COMPREPLY+=("$(printf %q "${name#"${current%"${current##*:}"}"}")")
       done < <(\(topics.command) "$current" "${given[@]}" </dev/null 2>/dev/null)
     }
@@ -139,7 +139,7 @@ enum BashCompletion {
     return (lines + ["      ;;"]).joined(separator: "\n")
   }
 
-  /// The cases of options that have something to complete.
+  /// The cases of options whose value can be completed.
   private static func values(of commands: [CompletionScript.Command]) -> [String] {
     var lines: [String] = []
     for command in commands {

@@ -4,14 +4,14 @@ public enum CompletionScript {
     case bash, zsh, fish
   }
 
-  /// The function that offers the names of topics, in each of the shells.
+  /// The name of the scripts' function that offers topic names.
   static let topicsFunction = "_sluice_topics"
 
   /// The command that prints the names of topics, one a line, for completion.
   public struct TopicSource: Sendable {
-    /// The command and its options, up to the beginning that names must have, which the shell adds.
+    /// The command and its options, up to the prefix of topic names, which the shell appends.
     public var command: String
-    /// Options that it takes over from the line that is being written: the broker's address and the client's identity.
+    /// The options copied from the present command line: the broker's address and the client's identity.
     public var options: [CommandOption]
 
     public init(_ command: String, taking options: [CommandOption]) {
@@ -19,9 +19,9 @@ public enum CompletionScript {
       self.options = options
     }
 
-    /// For bash and zsh: sets `given` to those of the options that stand in the line.
+    /// A fragment for bash and zsh that sets `given` to these options as they are in the command line.
     ///
-    /// - Parameter words: the words of the line, as the shell has them.
+    /// - Parameter words: the words of the line, as a shell expression.
     func gathering(from words: String) -> String {
       """
         local word option=
@@ -42,9 +42,9 @@ public enum CompletionScript {
   }
 
   /// - Parameters:
-  ///   - page: of the program.
+  ///   - page: the program's page.
   ///   - topics: the source of topics' names; nil to complete none.
-  ///   - shared: what each command takes besides its own options.
+  ///   - shared: returns the shared options of a command.
   public static func render(
     _ page: CommandPage, for shell: Shell, topics: TopicSource? = nil,
     shared: (CommandPage) -> [CommandOption] = { _ in [] }
@@ -57,14 +57,14 @@ public enum CompletionScript {
     }
   }
 
-  /// A command, flattened for scripts of shells.
+  /// A command, flattened for shell scripts.
   struct Command {
     /// `sluice topic create`
     var name: String
     var summary: String
     var options: [CommandOption]
     var operands: [Operand]
-    /// The words of its commands, and what they do.
+    /// The words of its subcommands, and their summaries.
     var members: [(word: String, summary: String)]
 
     /// `sluice`
@@ -73,7 +73,7 @@ public enum CompletionScript {
     var path: Substring { name.dropFirst(program.count + 1) }
   }
 
-  /// The program and all commands below it, each before those that it has.
+  /// The program and all its commands, each before its subcommands.
   private static func commands(
     of page: CommandPage, _ shared: (CommandPage) -> [CommandOption]
   ) -> [Command] {
@@ -110,17 +110,17 @@ public enum CompletionScript {
     init(_ operand: Operand) { self.init(operand.kind, operand.choices) }
   }
 
-  /// A name as functions of shells can have it.
+  /// A name with the characters that names of shell functions allow.
   static func identifier(_ name: some StringProtocol) -> String {
     String(name.map { $0 == " " || $0 == "-" ? "_" : $0 })
   }
 }
 
 extension CompletionScript.TopicSource {
-  /// Those of the options whose values are words of their own, as `--server`.
+  /// The options whose value is a separate word, like `--server`.
   var valued: [String] { options.filter(\.takesWord).map { "--\($0.name)" } }
 
-  /// Those that are one word with their values, or have none, as patterns of shells.
+  /// Shell patterns of the options that are one word with their value, or have no value.
   var single: [String] {
     valued.map { "\($0)=*" } + options.filter { $0.value == nil }.map { "--\($0.name)" }
   }

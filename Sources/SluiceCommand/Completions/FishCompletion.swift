@@ -48,7 +48,7 @@ enum FishCompletion {
     for option in command.options {
       text += "\(start) -l \(option.name)"
       if option.value != nil {
-        // One that can stand alone takes a value behind = only.
+        // An option with an optional value has it only after =.
         if option.bare == nil { text += " -r" }
         let completion = CompletionScript.Completion(option)
         text += (completion == .files ? "" : " -f") + offer(completion)
@@ -61,7 +61,7 @@ enum FishCompletion {
     return text
   }
 
-  /// The options of `complete` that offer a value; none for nothing.
+  /// The options of `complete` that offer a value; none if there is nothing to offer.
   private static func offer(_ completion: CompletionScript.Completion) -> String {
     switch completion {
     case .nothing: ""

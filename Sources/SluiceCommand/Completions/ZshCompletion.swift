@@ -1,4 +1,4 @@
-/// Completion for zsh, by its own `_arguments`.
+/// Completion for zsh, with its `_arguments`.
 enum ZshCompletion {
   static func render(_ commands: [CompletionScript.Command], _ topics: CompletionScript.TopicSource?)
     -> String
@@ -6,7 +6,7 @@ enum ZshCompletion {
     let program = commands[0].program
     let functions = commands.map(function).joined(separator: "\n")
     let name = "_" + CompletionScript.identifier(program)
-    // As a file of the function path it is the function; sourced, it has to say what it is for.
+    // In a directory of fpath, the file is the function; if it is sourced, it must register the function.
     return """
       #compdef \(program)
       # Completion of \(program) for zsh.
@@ -53,7 +53,7 @@ enum ZshCompletion {
     let members = command.members.map { member in
       quoted("\(member.word):\(member.summary)")
     }
-    // Functions of commands see only their part of it.
+    // Functions of commands see only their part of the line.
     let line = command.path.isEmpty ? "  local -a _sluice_line=(\"${(@)words[2,CURRENT-1]}\")\n" : ""
     return """
       \(name)() {
@@ -108,7 +108,7 @@ enum ZshCompletion {
     }
   }
 
-  /// Without what `_arguments` would take for its own.
+  /// Escapes the characters that are special for `_arguments`.
   private static func escaped(_ text: String) -> String {
     var result = ""
     for character in text {

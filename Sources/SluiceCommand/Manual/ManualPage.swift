@@ -41,7 +41,7 @@ public enum ManualPage {
     page.name.split(separator: " ").joined(separator: "-")
   }
 
-  /// A command that is the first word of others has them on its page; a program's commands have pages of their own.
+  /// The page of a command includes its subcommands; a program's commands have pages of their own.
   private static func isGroup(_ page: CommandPage) -> Bool { page.name.contains(" ") }
 
   private static func explain(_ member: CommandPage, in text: inout ManualText) {
@@ -73,13 +73,13 @@ public struct ManualText {
   private var isFresh = true
 
   /// - Parameters:
-  ///   - name: as the page is called: `sluice-pub`.
-  ///   - section: of the manual: 1 for commands, 5 for files, 8 for daemons.
-  ///   - summary: what it is about, in half a line.
+  ///   - name: the name of the page: `sluice-pub`.
+  ///   - section: the section of the manual: 1 for commands, 5 for files, 8 for daemons.
+  ///   - summary: a summary of half a line.
   public init(_ name: String, section: Int, summary: String) {
     text =
       ".TH \"\(Self.escaped(name.uppercased()))\" \"\(section)\" \"\" \"\(Self.escaped("sluice \(Version.text)"))\" \"Sluice\"\n"
-    // No hyphens in commands and names of options, and no gaps between words.
+    // Turns off hyphenation, which would change commands and options, and gaps between words.
     text += ".nh\n.ad l\n"
     self.section("NAME")
     paragraph("\(name) - \(summary)")
@@ -127,13 +127,13 @@ public struct ManualText {
     isFresh = false
   }
 
-  /// The text as a line that roff doesn't take for a request.
+  /// The text as a line that isn't a roff request.
   private static func line(_ text: String) -> String {
     let escaped = escaped(text)
     return escaped.hasPrefix(".") ? "\\&" + escaped : escaped
   }
 
-  /// Characters that roff would take for something else: quotes and dashes stay those of ASCII, so that examples can be copied.
+  /// Escapes of special characters: quotes and dashes stay ASCII, so that examples can be copied.
   static func escaped(_ text: String) -> String {
     var result = ""
     for character in text {

@@ -4,9 +4,9 @@ import SluiceWire
 /// An argument of a command line: bytes, which are text in most places.
 public struct Argument: Hashable, Sendable, ExpressibleByStringLiteral {
   public let bytes: [UInt8]
-  /// The argument as text; with escapes for bytes that aren't UTF-8, which only a message may show.
+  /// The argument as text. Bytes that aren't UTF-8 are escaped, so the text is then only for messages.
   public let text: String
-  /// Whether `text` is what was given.
+  /// Whether the argument is UTF-8, so that `text` is exact.
   public let isText: Bool
 
   public init(_ text: String) {
@@ -24,7 +24,7 @@ public struct Argument: Hashable, Sendable, ExpressibleByStringLiteral {
 
   /// The process's arguments, without the program's name.
   public static var ofProcess: [Argument] {
-    // The array of strings that Swift offers replaces what isn't UTF-8.
+    // Swift's array of arguments replaces bytes that aren't UTF-8.
     let count = Int(CommandLine.argc)
     return (1..<max(count, 1)).compactMap { index in
       unsafe CommandLine.unsafeArgv[index].map { pointer in
@@ -34,7 +34,7 @@ public struct Argument: Hashable, Sendable, ExpressibleByStringLiteral {
   }
 }
 
-/// A path of a file: bytes, as the system takes it.
+/// A path of a file as bytes, because paths needn't be UTF-8.
 public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
   public let bytes: [UInt8]
 
@@ -43,20 +43,20 @@ public struct FilePath: Hashable, Sendable, ExpressibleByStringLiteral, CustomSt
   public init(_ text: String) { self.init(text.utf8) }
   public init(stringLiteral text: String) { self.init(text) }
 
-  /// For messages.
+  /// The path for messages.
   public var description: String { ShownText.escaped(bytes: bytes, in: .line) }
 
   /// A file in this directory.
   public func appending(_ name: String) -> FilePath { FilePath(bytes + [UInt8(ascii: "/")] + name.utf8) }
 
-  /// Opens the file. Returns -1, with `errno`, where that fails.
+  /// Opens the file. Returns -1 and sets `errno` on failure.
   public func open(_ flags: Int32, mode: mode_t = 0) -> Int32 {
     unsafe withCString { unsafe Glibc.open($0, flags, mode) }
   }
 
-  /// Makes the directory, and those above it that aren't there.
+  /// Creates the directory, and missing parent directories.
   ///
-  /// - Returns: why not, in the system's words; nil once it is there.
+  /// - Returns: nil if the directory exists now, otherwise the system's error message.
   public func makeDirectory(mode: mode_t = 0o777) -> String? {
     let slash = UInt8(ascii: "/")
     for end in bytes.indices.dropFirst().filter({ bytes[$0] == slash }) + [bytes.endIndex] {

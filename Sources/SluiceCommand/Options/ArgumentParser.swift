@@ -1,19 +1,19 @@
-/// Reads arguments as GNU programs do: `--name value`, `--name=value`, options and operands in any order, `--` before
+/// Parses arguments like GNU programs: `--name value`, `--name=value`, options and operands in any order, `--` before
 /// operands that begin with a dash.
 public struct ArgumentParser {
   private let page: CommandPage
   private let options: [String: CommandOption]
 
-  /// - Parameter shared: options that the command takes as well, because all of its program do.
+  /// - Parameter shared: further options, which all commands of the program have.
   public init(_ page: CommandPage, shared: [CommandOption] = []) {
     self.page = page
     options = Dictionary(
       (page.options + shared).map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// Reads `arguments`, without the program's name.
+  /// Parses `arguments`, which don't include the program's name.
   ///
-  /// - Parameter environment: where options that weren't given are looked up.
+  /// - Parameter environment: returns the value of an environment variable, for options that weren't given.
   /// - Throws: ``UsageError``.
   public func parse(
     _ arguments: some Sequence<Argument>, environment: (String) -> String? = { _ in nil }
@@ -25,9 +25,9 @@ public struct ArgumentParser {
     return parsed
   }
 
-  /// Reads options up to the first operand.
+  /// Parses options up to the first operand.
   ///
-  /// - Returns: what was read, and the operand with everything after it.
+  /// - Returns: the parsed options, and the operand with everything after it.
   /// - Throws: ``UsageError``.
   public func parseHead(
     _ arguments: some Sequence<Argument>
@@ -46,7 +46,7 @@ public struct ArgumentParser {
         parsed.operandArguments += left
         break
       }
-      // A dash alone is an operand: by custom, standard input.
+      // A single dash is an operand, by convention for standard input.
       guard argument.bytes.first == UInt8(ascii: "-"), argument != "-" else {
         if stopsAtOperand { return (parsed, [argument] + left) }
         parsed.operandArguments.append(argument)
@@ -93,7 +93,7 @@ public struct ArgumentParser {
     parsed.values[name, default: []].append(value)
   }
 
-  /// The options that letters behind a single dash stand for: `-n5` is `--count=5`, `-qv` is `--quiet --verbose`. Nil for what is no such word.
+  /// The options of the letters after a single dash: `-n5` is `--count=5`, `-qv` is `--quiet --verbose`. Nil for any other word.
   private func long(_ argument: Argument) -> [Argument]? {
     guard !argument.bytes.starts(with: "--".utf8) else { return nil }
     var found: [Argument] = []
@@ -149,22 +149,22 @@ public struct ArgumentParser {
     if let nearest = Spelling.nearest(to: word, in: available) {
       return UsageError("there is no option \(argument); did you mean --\(nearest)?")
     }
-    let hint = page.operands.isEmpty ? "" : "; an argument that begins with a dash goes behind --"
+    let hint = page.operands.isEmpty ? "" : "; write an argument that begins with a dash after --"
     return UsageError("there is no option \(argument)\(hint)")
   }
 }
 
 /// The arguments of a command line, checked against a ``CommandPage``.
 public struct ParsedArguments: Sendable {
-  /// As text, which those are that the page doesn't take as bytes.
+  /// The operands as text, which is exact unless the page allows bytes.
   public var operands: [String] { operandArguments.map(\.text) }
   /// The arguments that aren't options.
   public internal(set) var operandArguments: [Argument] = []
-  /// True when `--help` was given: nothing else was checked then.
+  /// Whether `--help` was given. Nothing else was checked then.
   public internal(set) var wantsHelp = false
-  /// The values by option; for an option without value, an empty text each time.
+  /// The values by option name; an option without a value has an empty text for each time it is given.
   var values: [String: [Argument]] = [:]
-  /// The environment variable, or the place in a file, behind values that came from there.
+  /// The origin of values that aren't from the command line: an environment variable, or a place in a file.
   var origins: [String: String] = [:]
 
   public init() {}
@@ -172,7 +172,7 @@ public struct ParsedArguments: Sendable {
   /// Whether an option was given.
   public func has(_ option: String) -> Bool { values[option] != nil }
 
-  /// The value of an option, the last one if it was given several times.
+  /// The value of an option; the last one if it was given several times.
   public func text(_ option: String) -> String? { values[option]?.last?.text }
 
   /// All values of an option, in order.
@@ -189,7 +189,7 @@ public struct ParsedArguments: Sendable {
 
   /// Adds an option, unless it was given.
   ///
-  /// - Parameter origin: the source of the values, with which messages about them begin.
+  /// - Parameter origin: the source of the values, which begins messages about them.
   public mutating func add(_ option: String, _ texts: [String], from origin: String) {
     guard values[option] == nil else { return }
     values[option] = texts.map { Argument($0) }
@@ -232,7 +232,7 @@ public struct ParsedArguments: Sendable {
     return result
   }
 
-  /// - Throws: ``UsageError`` when more than one of `options` was given.
+  /// - Throws: ``UsageError`` if more than one of `options` was given.
   public func allowOne(of options: String...) throws(UsageError) {
     let given = options.filter(has)
     guard given.count > 1 else { return }
@@ -250,9 +250,9 @@ public struct ParsedArguments: Sendable {
   }
 }
 
-/// Arguments that can't be used, and why: one line.
+/// An error about arguments, in one line.
 public struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, and what to do.
+  /// The error and the remedy.
   public var description: String
 
   public init(_ description: String) {
@@ -260,9 +260,9 @@ public struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// A text that isn't the value it should be.
+/// An error about a text that isn't a valid value.
 public struct ValueError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What is wrong, with the text in it: "'7x' isn't a number".
+  /// The error, which quotes the text: "'7x' isn't a number".
   public var description: String
 
   public init(_ description: String) {

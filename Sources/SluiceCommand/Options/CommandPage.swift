@@ -1,11 +1,11 @@
 /// The description of a command: its arguments, its purpose, and examples.
 ///
-/// The parser checks arguments against it, and the help is written from it.
+/// The parser checks arguments against it, and the help is generated from it.
 public struct CommandPage: Sendable {
-  /// A line to try, and what it does.
+  /// An example command line, and its purpose.
   public typealias Example = (purpose: String, line: String)
 
-  /// As it is called: `sluice topic create`.
+  /// The full name: `sluice topic create`.
   public var name: String
   /// Its purpose, in half a line.
   public var summary: String
@@ -14,12 +14,12 @@ public struct CommandPage: Sendable {
   /// Explanations beyond the options, a paragraph each.
   public var details: [String]
   public var examples: [Example]
-  /// Commands that its first operand names.
+  /// The subcommands, which the first operand names.
   public var commands: [CommandPage]
 
   /// - Parameters:
   ///   - details: paragraphs, a line each.
-  ///   - examples: lines by their purposes.
+  ///   - examples: command lines by their purposes.
   public init(
     _ name: String, summary: String, operands: [Operand] = [], options: [CommandOption] = [],
     details: String = "", examples: KeyValuePairs<String, String> = [:], commands: [CommandPage] = []
@@ -41,23 +41,23 @@ public struct CommandPage: Sendable {
 public struct CommandOption: Sendable {
   /// Without dashes: `listen` for `--listen`.
   public var name: String
-  /// The letter that stands for it behind a single dash; nil for none.
+  /// The short form, a letter after a single dash; nil for none.
   public var letter: Character?
   /// The value's placeholder in the help, `ADDR`; nil for an option without a value.
   public var value: String?
-  /// The value that it has when it is given without one: `true` for `--compact`. Another is given behind an equals sign.
+  /// The value if it is given without one: `true` for `--compact`. Another value is given after an equals sign.
   public var bare: String?
-  /// Its explanation, in a sentence or two; wrapped by the help.
+  /// The explanation, in a sentence or two, which the help wraps.
   public var help: String
   /// Whether it may be given several times, and all values count.
   public var isRepeatable: Bool
   /// The environment variable that sets the same.
   public var environment: String?
-  /// The default, as it would be written.
+  /// The default, in the notation of the option.
   public var standard: String?
-  /// Why it can't be used, for an option that is known but isn't there: it is refused with this, and left out of the help.
+  /// The error for an option that is known but unavailable, which the help leaves out; nil for an available one.
   public var unavailable: String?
-  /// The words that its value can be where `value` doesn't name them, or can be besides what that says.
+  /// Words that its value can be, in addition to those in `value`.
   public var choices: [String]
   /// Whether values may have spaces in them: in the environment, several are separated by commas alone.
   public var hasSpaces: Bool
@@ -97,7 +97,7 @@ public struct Operand: Sendable {
   /// Its name in the help: `TOPIC`.
   public var name: String
   public var arity: Arity
-  /// The words that it can be, where there are a few.
+  /// The words that it can be; empty for any text.
   public var choices: [String]
   /// Whether it is bytes, which needn't be UTF-8.
   public var takesBytes: Bool
@@ -112,7 +112,7 @@ public struct Operand: Sendable {
   }
 }
 
-/// The kind of a value, for completion and for the configuration file. It follows from the placeholder in the help.
+/// The kind of a value, for completion and for the configuration file. It is derived from the placeholder in the help.
 public enum ValueKind: Hashable, Sendable {
   case text
   /// One of a few words.
@@ -143,7 +143,7 @@ extension CommandOption {
   /// Nil for an option without a value.
   public var kind: ValueKind? { value.map { ValueKind(notation: $0, words: words) } }
 
-  /// Whether its value is a word of its own, as with `--server`.
+  /// Whether its value is a separate word, like that of `--server`.
   var takesWord: Bool { value != nil && bare == nil }
 
   /// The words that its value can be.

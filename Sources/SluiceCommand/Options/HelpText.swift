@@ -1,4 +1,4 @@
-/// Writes a command's help from its page.
+/// Generates a command's help from its page.
 public enum HelpText {
   private static let width = 88
   private static let column = 26
@@ -7,7 +7,7 @@ public enum HelpText {
   ///
   /// - Parameters:
   ///   - shared: options that every command of the program takes.
-  ///   - elsewhere: where the shared options are explained; nil to list them here.
+  ///   - elsewhere: a sentence that refers to the explanation of the shared options; nil to list them here.
   public static func render(
     _ page: CommandPage, shared: [CommandOption] = [], elsewhere: String? = nil
   ) -> String {
@@ -54,7 +54,7 @@ public enum HelpText {
     return "\n\(heading):\n" + shown.map { entry($0.notation, $0.explanation) }.joined()
   }
 
-  /// A title on the left, and on the right its text; underneath, if the title is long.
+  /// A title on the left, and its text on the right, or below a long title.
   private static func entry(_ title: String, _ text: String) -> String {
     let lines = wrap(text, to: width - column)
     let left = "  \(title)"
@@ -108,7 +108,7 @@ extension CommandOption {
     return bare == nil ? "\(letter)--\(name) \(value)" : "\(letter)--\(name)[=\(value)]"
   }
 
-  /// The help, with how else it can be set and what holds otherwise.
+  /// The help, with the default and the environment variable.
   var explanation: String {
     var notes: [String] = []
     if isRepeatable { notes.append("may be repeated") }

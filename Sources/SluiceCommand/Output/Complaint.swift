@@ -13,7 +13,7 @@ public enum Complaint {
     "\(program): \(ShownText.line(message))\n"
   }
 
-  /// A wrong usage, and where to read more.
+  /// An error about arguments, with a reference to the help.
   public static func usage(_ error: UsageError, of command: String) -> String {
     error.description.hasSuffix("--help)") ? error.description : "\(error) (see \(command) --help)"
   }
@@ -21,13 +21,13 @@ public enum Complaint {
 
 /// The exit codes of the programs.
 public enum ExitCode: Int32, Sendable {
-  /// Done; the topic has finished.
+  /// Success; the topic has completed.
   case success = 0
-  /// Failed, as said on standard error.
+  /// Failure, with the reason on standard error.
   case failure = 1
   /// Wrong usage, or a configuration that can't be run.
   case usage = 2
-  /// The topic ended with a failure.
+  /// The topic has failed.
   case topicFailed = 3
   /// Ended by Ctrl-C.
   case interrupted = 130
@@ -39,6 +39,6 @@ public enum ExitCode: Int32, Sendable {
 public enum Version {
   public static let text = "0.1.0"
 
-  /// What `--version` prints.
+  /// The output of `--version`.
   public static func line(of program: String) -> String { "\(program) \(text)\n" }
 }

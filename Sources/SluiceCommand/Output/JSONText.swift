@@ -1,29 +1,29 @@
 import SluiceWire
 
-/// Text in the notation of JSON.
+/// Text as a JSON string.
 public enum JSONText {
   /// The text in quotes.
   public static func quoted(_ text: String) -> String { "\"\(ShownText.escaped(text, in: .json))\"" }
 }
 
-/// A value of JSON. A dictionary's literal is an object: its members keep their order, and one whose value is nil is left out.
+/// A JSON value. A dictionary literal is an object: members keep their order, and those with the value nil are left out.
 public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConvertible {
   case text(String)
-  /// A number, an object or another value, as JSON writes it.
+  /// A number, an object or another value, in the notation of JSON.
   case notation(String)
 
   public static let null = JSON.notation("null")
 
   /// Null for no text.
   public static func textOrNull(_ value: String?) -> JSON { value.map { .text($0) } ?? .null }
-  /// Null for an empty text, which stands for none.
+  /// Null for an empty text.
   public static func textUnlessEmpty(_ text: String) -> JSON { text.isEmpty ? .null : .text(text) }
   public static func flag(_ value: Bool) -> JSON { .notation(value ? "true" : "false") }
   /// Null for no value.
   public static func number<Number: BinaryInteger>(_ value: Number?) -> JSON {
     value.map { .notation(String($0)) } ?? .null
   }
-  /// Null for what isn't finite.
+  /// Null for infinity and NaN.
   public static func number(_ value: Double, decimals: Int) -> JSON {
     value.isFinite ? .notation(Magnitude.fixed(value, decimals: decimals)) : .null
   }
@@ -37,7 +37,7 @@ public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConverti
 
   public init(dictionaryLiteral members: (String, JSON?)...) { self = .object(members) }
 
-  /// The members of two objects, of which neither is empty.
+  /// An object with the members of both objects, neither of which may be empty.
   public static func + (left: JSON, right: JSON) -> JSON {
     .notation("\(left.description.dropLast()),\(right.description.dropFirst())")
   }
@@ -56,9 +56,9 @@ public enum JSON: Sendable, ExpressibleByDictionaryLiteral, CustomStringConverti
 
 /// Columns of text.
 public enum TextTable {
-  /// Rows as lines, the columns aligned and two spaces apart: the first `leftColumns` to the left, the others, being numbers, to the right.
+  /// Rows as lines, with columns two spaces apart. The first `leftColumns` are aligned to the left, the others, which are numbers, to the right.
   ///
-  /// Each cell is shown in one line: names that peers choose can't control the terminal, or forge rows.
+  /// Control characters are escaped, so that names that peers choose can't control the terminal or forge rows.
   public static func render(_ rows: [[String]], leftColumns: Int) -> String {
     let rows = rows.map { $0.map { ShownText.line($0) } }
     let columns = rows.map(\.count).max() ?? 0

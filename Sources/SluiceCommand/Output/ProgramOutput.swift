@@ -1,16 +1,16 @@
 import Glibc
 import SluiceWire
 
-/// A program's standard output: texts leave by this type, and a text that can't be written is a failure.
+/// A program's standard output. All text is written through this type, and an unwritten text is a failure.
 public enum ProgramOutput {
-  /// Why not all was written.
+  /// The reason why a text wasn't fully written.
   public enum Failure: Error, Equatable, Sendable {
-    /// The reader of the pipe is gone, which is no failure of the program.
+    /// The pipe has no reader, which is no failure of the program.
     case closedPipe
-    /// A disk without room, or an output that isn't open: the system's words.
+    /// Any other error, such as a full disk or a closed output, with the system's message.
     case failed(String)
 
-    /// What to report, and with which code to end.
+    /// The exit code, and the message; nil for no message.
     public var ending: (code: ExitCode, complaint: String?) {
       switch self {
       case .closedPipe: (.success, nil)
@@ -21,30 +21,30 @@ public enum ProgramOutput {
 
   public static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-  /// Writes whole lines, in which no character but line breaks and tabs controls a terminal.
+  /// Writes whole lines. Control characters other than line breaks and tabs are escaped.
   ///
-  /// - Returns: nil once all is written.
+  /// - Returns: nil on success.
   public static func write(_ lines: String) -> Failure? {
     failure(Descriptor.write(ShownText.escaped(lines, in: .lines), to: STDOUT_FILENO))
   }
 
-  /// Writes a screen, whose escape sequences are the program's own.
+  /// Writes a screen with the program's own escape sequences.
   ///
-  /// - Returns: nil once all is written.
+  /// - Returns: nil on success.
   public static func draw(_ screen: String) -> Failure? {
     failure(Descriptor.write(screen, to: STDOUT_FILENO))
   }
 
-  /// Writes bytes as they are.
+  /// Writes bytes unchanged.
   ///
-  /// - Returns: nil once all are written.
+  /// - Returns: nil on success.
   public static func write(exactly bytes: UnsafeRawBufferPointer) -> Failure? {
     unsafe failure(Descriptor.writeAll(bytes, to: STDOUT_FILENO))
   }
 
-  /// Writes lines before the program ends, and complains if that is not possible.
+  /// Writes lines before the program ends, and reports a failure on standard error.
   ///
-  /// - Returns: how the program ends.
+  /// - Returns: the program's exit code.
   public static func finish(_ lines: String, by program: String) -> ExitCode {
     guard let ending = write(lines)?.ending else { return .success }
     if let complaint = ending.complaint { Complaint.write(complaint, by: program) }

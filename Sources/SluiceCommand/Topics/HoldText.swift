@@ -1,17 +1,18 @@
 import SluiceWire
 
-/// Texts about what stops a topic's producers: the cause, the time, and the share of the last minutes.
+/// Texts about blocked producers of a topic: the cause, the time, and the share of the last minutes.
 public enum HoldText {
-  /// The limits that a subscription stops producers with: names for programs, and words for people.
+  /// The limits by which a subscription blocks producers: names for programs, and words for people.
   private static let limits: [TopicInfo.HoldLimit: (name: String, words: String)] = [
-    .none: ("", ""), .demand: ("demand", "its demand"), .buffer: ("buffer", "records that it has not taken"),
-    .replay: ("replay", "records that are kept for its replay"),
-    .groupDemand: ("group demand", "the demand of its group"),
-    .groupBuffer: ("group buffer", "records that its group has not taken"),
-    .groupReplay: ("group replay", "records that are kept for the replay of its group"),
+    .none: ("", ""), .demand: ("demand", "no demand"),
+    .buffer: ("buffer", "its unread records fill the buffer"),
+    .replay: ("replay", "its replay fills the buffer"),
+    .groupDemand: ("group demand", "no demand from its group"),
+    .groupBuffer: ("group buffer", "unread records of its group fill the buffer"),
+    .groupReplay: ("group replay", "the replay of its group fills the buffer"),
   ]
 
-  /// Which limit a subscription stops producers with, as a name for programs; empty for none.
+  /// The limit by which a subscription blocks producers, as a name for programs; empty for none.
   public static func name(_ limit: TopicInfo.HoldLimit) -> String {
     limits[limit]?.name ?? "limit \(limit.rawValue)"
   }
@@ -43,7 +44,7 @@ public enum HoldText {
     "\(Magnitude.grouped(count)) record\(count == 1 ? "" : "s")"
   }
 
-  /// "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five".
+  /// "orders-ui on connection 3, stream 1 (no demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five".
   public static func sentence(_ subscription: TopicInfo.Subscription) -> String {
     let name = subscription.client.isEmpty ? "a client without a name" : subscription.client
     let limit = subscription.limit == .none ? "" : " (\(words(subscription.limit)))"
@@ -67,7 +68,7 @@ extension JSON {
   public static func share(_ thousandths: UInt16) -> JSON { .number(Double(thousandths) / 1000, decimals: 3) }
 }
 
-/// Texts for the state of a store, and for the cause of a producer's wait.
+/// Texts for the state of a store, and for the cause that blocks a producer.
 public enum StorageText {
   public static func state(_ state: StorageStatus.State) -> String {
     switch state {
@@ -79,7 +80,7 @@ public enum StorageText {
     }
   }
 
-  /// Why a producer has no demand; empty when that isn't known.
+  /// The reason why a producer has no demand; empty if it isn't known.
   public static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
     switch reason {
     case .none: ""
@@ -96,11 +97,11 @@ public enum StorageText {
 }
 
 extension TopicInfo {
-  /// What limits the topic's producers now: `topic show`, `why` and all others that say so ask here.
+  /// The causes that block the topic's producers now, for `topic show`, `why` and all other texts.
   public struct Limitation {
-    /// The subscriptions whose limit it is, the longest first.
+    /// The blocking subscriptions, the longest block first.
     public var holders: [Subscription]
-    /// The other causes, the longest first: subscribers are one only where no subscription is named.
+    /// The other causes, the longest first. Subscribers are among them only if no subscription is named.
     public var causes: [Hold]
 
     public var isEmpty: Bool { holders.isEmpty && causes.isEmpty }
@@ -130,7 +131,7 @@ extension Complete.Ending? {
     }
   }
 
-  /// What the topic has failed with, if it has.
+  /// The topic's failure; nil unless it has failed.
   public var failure: (code: ErrorCode, message: String)? {
     if case .failure(let code, let message) = self { (code, message) } else { nil }
   }

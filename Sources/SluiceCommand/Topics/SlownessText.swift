@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Texts about why a subscriber is behind, and for how long.
+/// Texts about the cause and the age of a subscriber's backlog.
 public enum SlownessText {
-  /// For programs; empty for a subscriber that isn't behind.
+  /// The cause as a name for programs; empty without a backlog.
   public static func name(_ slowness: TopicInfo.Slowness) -> String {
     switch slowness {
     case .none: ""
@@ -15,19 +15,19 @@ public enum SlownessText {
     }
   }
 
-  /// "doesn't ask for more, for 12 s"; empty for a subscriber that isn't behind.
+  /// "has requested nothing, for 12 s"; empty without a backlog.
   public static func cause(of subscription: TopicInfo.Subscription) -> String {
     let text =
       switch subscription.slowness {
       case .none: ""
-      case .demand: "doesn't ask for more"
+      case .demand: "has requested nothing"
       case .client: "client doesn't read"
       case .network: "network is slow"
       case .unread: "client or network is slow"
-      case .pace: "reads, but too slowly"
+      case .pace: "reads too slowly"
       default: name(subscription.slowness)
       }
-    // Of a slow reader the time is that of its lag.
+    // The time of a slow reader is only the age of its backlog.
     let hasTime = subscription.slow > 0 && subscription.slowness != .pace
     return hasTime ? "\(text), for \(HoldText.time(subscription.slow))" : text
   }

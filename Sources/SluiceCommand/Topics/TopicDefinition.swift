@@ -4,7 +4,7 @@ import SluiceWire
 ///
 ///     {"topic":"orders.eu","settings":{"replay-records":"everything","storage":"durable"}}
 ///
-/// Settings have the names and the values that they have as options. Those that a line doesn't have are as the broker's defaults say.
+/// Settings have the names and values of their options. Missing settings are the broker's defaults.
 public struct TopicDefinition: Hashable, Sendable {
   public var topic: String
   public var settings: TopicSettings
@@ -21,7 +21,7 @@ public struct TopicDefinition: Hashable, Sendable {
 
   /// Reads a line.
   ///
-  /// - Throws: ``ValueError`` for what isn't an object with a topic and its settings.
+  /// - Throws: ``ValueError`` if the line isn't an object with a topic and its settings.
   public init(_ bytes: [UInt8]) throws(ValueError) {
     guard let members = try JSONReader.read(bytes).object else { throw ValueError("it isn't an object") }
     guard let topic = members["topic"]?.text else { throw ValueError("it has no topic") }
@@ -30,16 +30,16 @@ public struct TopicDefinition: Hashable, Sendable {
     } catch {
       throw ValueError(error.message)
     }
-    // What sluice topic list --json prints has none, and isn't meant to make topics with the defaults.
+    // The output of sluice topic list --json has no settings, and must not create topics with the defaults.
     guard let stated = members["settings"]?.object else {
       throw ValueError("topic \(topic) has no settings; sluice topic list --settings prints them")
     }
     self.init(topic: topic, settings: try TopicOption.settings(stated))
   }
 
-  /// Reads lines, of which empty ones don't count.
+  /// Reads lines, and skips empty ones.
   ///
-  /// - Throws: ``ValueError`` that says which line is wrong; one with other settings for a topic than an earlier line is.
+  /// - Throws: ``ValueError`` that names the invalid line. A line with other settings for a topic than an earlier line is invalid.
   public static func read(_ bytes: [UInt8]) throws(ValueError) -> [TopicDefinition] {
     var definitions: [TopicDefinition] = []
     var lineOf: [String: (number: Int, settings: TopicSettings)] = [:]

@@ -1,11 +1,10 @@
 import SluiceWire
 
-/// Says in sentences which client limits which on a topic: what producers wait for, what each subscriber is owed and has asked for,
-/// and which groups and durable cursors are behind.
+/// Sentences that explain what blocks a topic's producers, the demand and backlog of each subscriber, and which groups and durable cursors lag.
 ///
-/// The most telling sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
+/// The most important sentence comes first. A value: the same TOPIC_INFO gives the same sentences.
 public struct TopicExplanation {
-  /// The most producers, subscribers, and groups and cursors that have a sentence of their own.
+  /// The most producers, the most subscribers, and the most groups and cursors with a sentence of their own.
   public static let described = 5
 
   public let sentences: [String]
@@ -19,7 +18,7 @@ public struct TopicExplanation {
 
   // MARK: The topic
 
-  /// What holds all of it together, in one sentence or two.
+  /// The state of the topic and of its producers, in one sentence or two.
   private static func conclusion(_ info: TopicInfo) -> [String] {
     let summary = info.summary
     if summary.ending != nil {
@@ -36,41 +35,56 @@ public struct TopicExplanation {
     guard !waiting.isEmpty || !limitation.isEmpty else {
       return [
         summary.subscriptions == 0
-          ? "No producer of \(summary.topic) waits. It has no subscriber."
-          : "No producer of \(summary.topic) waits: the subscribers don't limit it."
+          ? "No producer of \(summary.topic) is blocked. The topic has no subscriber."
+          : "No producer of \(summary.topic) is blocked."
       ]
     }
-    // A limit that comes and goes lets them publish in between.
+    // A limit that comes and goes lets producers publish in between.
     let producers =
       waiting.isEmpty
-      ? "Producers wait again and again"
-      : waiting.count == 1 ? "1 producer waits" : "\(waiting.count) producers wait"
+      ? "Producers of \(summary.topic) are blocked repeatedly"
+      : waiting.count == 1
+        ? "1 producer of \(summary.topic) is blocked"
+        : "\(waiting.count) producers of \(summary.topic) are blocked"
     if let first = limitation.holders.first {
-      let others = limitation.holders.count > 1 ? " and \(limitation.holders.count - 1) more" : ""
-      let limit = first.limit == .none ? "" : " by \(HoldText.words(first.limit))"
+      let others = limitation.holders.count > 1 ? ", and by \(limitation.holders.count - 1) more" : ""
       return [
-        "\(producers) for \(name(first.client, first.place))\(others), which limits \(summary.topic)\(limit) "
-          + shares(first.holding, first.lastMinute, first.lastFiveMinutes) + "."
+        "\(producers) by subscriber \(name(first.client, first.place))\(limit(of: first))\(others) "
+          + shares(first.lastMinute, first.lastFiveMinutes) + "."
       ]
     }
     if let cause = limitation.causes.first {
       guard cause.reason != .subscribers || summary.subscriptions > 0 else {
         return [
-          "\(producers) because \(summary.topic) has no subscriber: its settings have producers wait for one."
+          "\(producers): the topic has no subscriber. Start one, or let producers run ahead: sluice topic set \(summary.topic) --without-subscribers drop"
         ]
       }
       return [
-        "\(producers), since \(reason(cause.reason)), "
-          + shares(cause.milliseconds, cause.lastMinute, cause.lastFiveMinutes) + "."
+        "\(producers) for \(HoldText.time(cause.milliseconds)): \(reason(cause.reason)) "
+          + shares(cause.lastMinute, cause.lastFiveMinutes) + "." + remedy(cause.reason)
       ]
     }
-    // Producers that the store has refused aren't attached, so the topic has no cause of its own.
+    // Producers that the store has refused aren't attached, so the topic has no cause for them.
     let reasons = Set(waiting.map(\.reason))
     guard reasons.count == 1, let common = reasons.first, common != .none else {
-      return ["\(producers), each for a reason of its own."]
+      return ["\(producers), for different reasons."]
     }
     let longest = waiting.map(\.waiting).max() ?? 0
-    return ["\(producers), since \(reason(common)), for \(HoldText.time(longest)) now."]
+    return ["\(producers) for \(HoldText.time(longest)): \(reason(common)).\(remedy(common))"]
+  }
+
+  /// ", which has requested nothing for 12 s".
+  private static func limit(of subscriber: TopicInfo.Subscription) -> String {
+    let time = "for \(HoldText.time(subscriber.holding))"
+    return switch subscriber.limit {
+    case .demand: ", which has requested nothing \(time)"
+    case .buffer: ", whose unread records have filled the buffer \(time)"
+    case .replay: ", whose replay has filled the buffer \(time)"
+    case .groupDemand: ", whose group has requested nothing \(time)"
+    case .groupBuffer: ", whose group's unread records have filled the buffer \(time)"
+    case .groupReplay: ", whose group's replay has filled the buffer \(time)"
+    default: " \(time)"
+    }
   }
 
   private static func kept(_ summary: TopicSummary) -> String {
@@ -84,16 +98,16 @@ public struct TopicExplanation {
     guard producer.waiting > 0 else {
       let open = producer.granted - min(producer.granted, producer.received)
       return producer.granted == TopicSettings.unlimited
-        ? "Producer \(client) has published \(HoldText.records(producer.received)), and may publish without limit."
-        : "Producer \(client) has published \(HoldText.records(producer.received)), and may publish \(Magnitude.grouped(open)) more now."
+        ? "Producer \(client) has published \(HoldText.records(producer.received)) and may publish any number."
+        : "Producer \(client) has published \(HoldText.records(producer.received)) and may publish \(Magnitude.grouped(open)) more."
     }
-    return "Producer \(client) has published \(HoldText.records(producer.received)), and has waited for "
+    return "Producer \(client) has published \(HoldText.records(producer.received)) and has been blocked for "
       + HoldText.time(producer.waiting) + (producer.reason == .none ? "." : ": \(reason(producer.reason)).")
   }
 
   // MARK: Subscribers
 
-  /// Those that hold up producers first, then those that are furthest behind.
+  /// Subscribers, those that block producers first, then those with the largest backlog.
   private static func urgent(_ info: TopicInfo) -> [TopicInfo.Subscription] {
     info.subscriptions.sorted {
       ($0.holding, $0.behind(info.summary), $1.connection) > (
@@ -114,35 +128,35 @@ public struct TopicExplanation {
     let behind = "\(client) is \(HoldText.records(lag)) behind\(age)"
     switch (lag, open) {
     case (0, 0):
-      let effect = isHolding ? "the producers wait for its next request" : "it gets none until it asks"
-      return "\(client) has every record, and asks for no more: \(effect)."
-    case (0, .max): return "\(client) has every record, and takes what comes without limit."
+      let effect = isHolding ? "the producers are blocked until it does" : "it gets none until it does"
+      return "\(client) has every record and has requested no more: \(effect)."
+    case (0, .max): return "\(client) has every record and unlimited demand."
     case (0, _):
       return
-        "\(client) has every record, and has asked for \(Magnitude.grouped(open)) more: it waits for the producers."
-    // What it was sent before keeps it from asking.
+        "\(client) has every record and has requested \(Magnitude.grouped(open)) more: it waits for the producers."
+    // If the client or its network is slow, unread data keeps it from requesting more.
     case (_, 0) where ![.client, .network, .unread].contains(subscriber.slowness):
-      return "\(behind), and has asked for none of them\(time): it limits itself."
+      return "\(behind) and has requested none of them\(time): it limits itself."
     default:
       let asked =
         open == .max
-        ? "asks without limit"
-        : open == 0 ? "asks for no more" : "has asked for \(Magnitude.grouped(min(open, lag))) of them"
+        ? "has unlimited demand"
+        : open == 0 ? "has requested no more" : "has requested \(Magnitude.grouped(min(open, lag))) of them"
       let cause =
         switch subscriber.slowness {
         case .client: "the client hasn't read what it was sent\(time)"
         case .network: "its network hasn't acknowledged what was sent\(time)"
-        case .unread: "it hasn't got what it was sent\(time), since the client or its network is slow"
-        case .pace: "it reads, and they are on their way, or come faster than it reads"
-        default: "they are on their way, or its network or its reading is slow"
+        case .unread: "it hasn't received what it was sent\(time), because the client or its network is slow"
+        case .pace: "they are on their way, or it reads more slowly than records come"
+        default: "they are on their way, or the client or its network is slow"
         }
-      return "\(behind), and \(asked): \(cause)."
+      return "\(behind) and \(asked): \(cause)."
     }
   }
 
   // MARK: Groups and cursors
 
-  /// Those that are behind, the furthest first.
+  /// Groups and cursors with a lag, the largest first.
   private static func furthest(_ info: TopicInfo) -> [TopicInfo.Consumer] {
     info.consumers.filter { $0.lag > 0 }.sorted { ($0.lag, $1.name) > ($1.lag, $0.name) }
   }
@@ -154,7 +168,7 @@ public struct TopicExplanation {
     return "\(kind) \(consumer.name) is \(HoldText.records(consumer.lag)) behind\(age): \(use)."
   }
 
-  /// What the subscriber of a cursor was sent and hasn't committed; nil where the cursor stands at what it is sent next.
+  /// The sent records that a cursor's subscriber hasn't committed; nil if the cursor is at the next record to send.
   private static func uncommitted(_ consumer: TopicInfo.Consumer, of info: TopicInfo) -> String? {
     guard consumer.kind == .cursor,
       let subscriber = info.subscriptions.first(where: { $0.consumer == consumer.name }),
@@ -169,27 +183,36 @@ public struct TopicExplanation {
 
   private static func reason(_ reason: TopicInfo.Publication.WaitReason) -> String {
     switch reason {
-    case .subscribers: "the subscribers have asked for nothing more"
+    case .subscribers: "the subscribers have requested nothing more"
     case .storageFull: "the broker's store is full"
     case .storageFailed: "the broker's store reports errors"
     case .storageBacklog: "records wait to be written to the broker's disk"
     case .memory: "the broker's memory is at its ceiling"
     case .notConnected: "the topic isn't connected"
-    case .rate: "its identity has published as much as its rate allows"
+    case .rate: "its identity publishes at its limit (--identity-publish-records, --identity-publish-bytes)"
     default: "reason \(reason.rawValue), which this version doesn't know"
+    }
+  }
+
+  /// The remedy as a sentence with a space in front; empty for a cause that ends by itself.
+  private static func remedy(_ reason: TopicInfo.Publication.WaitReason) -> String {
+    switch reason {
+    case .storageFull: " Delete or trim topics, or raise --storage-limit."
+    case .memory: " Delete or trim topics in memory, or raise --memory."
+    default: ""
     }
   }
 
   private static func described(_ sentences: [String], _ kind: String) -> [String] {
     guard sentences.count > described else { return sentences }
-    return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't told of here."]
+    return sentences.prefix(described) + ["\(sentences.count - described) more \(kind) aren't listed."]
   }
 
   private static func name(_ client: String, _ place: String) -> String {
     "\(client.isEmpty ? "without a name" : client) (\(place))"
   }
 
-  private static func shares(_ milliseconds: UInt64, _ minute: UInt16, _ five: UInt16) -> String {
-    "for \(HoldText.time(milliseconds)) now (\(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"
+  private static func shares(_ minute: UInt16, _ five: UInt16) -> String {
+    "(blocked \(HoldText.share(minute)) of the last minute, \(HoldText.share(five)) of the last five)"
   }
 }

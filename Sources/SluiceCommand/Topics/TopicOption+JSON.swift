@@ -31,9 +31,11 @@ extension TopicOption {
     }
     guard let stated = members.removeValue(forKey: "settings")?.object else {
       throw ValueError(
-        #"the body has to have "settings", an object such as {"settings": {"replay-age": "48h"}}"#)
+        #"the body needs "settings", an object, like {"settings": {"replay-age": "48h"}}"#)
     }
-    if let name = members.keys.min() { throw ValueError("there is no member '\(name)' beside settings") }
+    if let name = members.keys.min() {
+      throw ValueError("the member '\(name)' isn't known; the body has only settings")
+    }
     return try settings(stated)
   }
 }

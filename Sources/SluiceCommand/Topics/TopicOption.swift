@@ -6,7 +6,7 @@ public struct TopicOption: Sendable {
   public let option: CommandOption
   /// Reads the value into settings.
   public let read: @Sendable (String, inout TopicSettings) throws(ValueError) -> Void
-  /// The value as it would be read; nil when the settings leave it open.
+  /// The value in the notation of the option; nil if the settings don't state it.
   public let write: @Sendable (TopicSettings) -> String?
 
   public var name: String { option.name }
@@ -23,12 +23,12 @@ public struct TopicOption: Sendable {
         read: { text throws(ValueError) in try ByteSize.parse(text) }, write: { ByteSize.exact($0) }),
       limit(
         "replay-age", "TIME", \.replayAge,
-        "Age up to which records are kept for late subscribers, or 'everything'.",
+        "How long records are kept for late subscribers, or 'everything'.",
         read: { text throws(ValueError) in UInt64(try TimeSpan.milliseconds(text)) },
         write: { TimeSpan.exact(.milliseconds(Int64(clamping: $0))) }),
       TopicOption(
         "scope", "SCOPE", \.scope,
-        "forever: records outlive subscribers; while-connected: they go, and the topic starts over, when the last one leaves or it ends.",
+        "forever: records outlive subscribers; while-connected: when the last subscriber leaves or the topic ends, it drops them and starts over.",
         [("forever", .forever), ("while-connected", .whileConnected)]),
       TopicOption(
         "flow", "FLOW", \.flow,
@@ -36,22 +36,22 @@ public struct TopicOption: Sendable {
         [("free", .free), ("lossless", .lossless), ("fastest", .fastest)]),
       TopicOption(
         name: "buffer-records", placeholder: "N",
-        help: "Records by which producers that wait may be ahead of what was asked for.",
+        help: "With flow lossless or fastest: records that producers may publish beyond the requested ones.",
         read: { text, settings throws(ValueError) in settings.bufferRecords = try Values.count()(text) },
         write: { $0.bufferRecords.map { String($0) } }),
       TopicOption(
         name: "buffer-bytes", placeholder: "SIZE",
-        help: "Bytes by which producers that wait may be ahead of what was sent.",
+        help: "With flow lossless or fastest: bytes that producers may publish beyond the records sent.",
         read: { text, settings throws(ValueError) in settings.bufferBytes = try ByteSize.parse(text) },
         write: { $0.bufferBytes.map { ByteSize.exact($0) } }),
       TopicOption(
         "without-subscribers", "WHAT", \.withoutSubscribers,
-        "Producers that wait, without a subscriber: buffer (for the next one), hold, or drop (run ahead).",
+        "With flow lossless or fastest, while there is no subscriber: buffer (fill the buffer, then wait), hold (wait), or drop (run ahead).",
         [("buffer", .buffer), ("hold", .hold), ("drop", .drop)]),
       connect,
       TopicOption(
         "lag", "POLICY", \.lag,
-        "A subscriber that falls behind what is kept: skip (it is told how much) or fail; it may say otherwise itself.",
+        "A subscriber that falls behind the floor: skip (it gets the number of dropped records) or fail. A subscriber can choose another policy.",
         [("skip", .skip), ("fail", .fail)]),
       TopicOption(
         "auto-delete", "on|off", \.autoDelete,
@@ -59,11 +59,11 @@ public struct TopicOption: Sendable {
         [("on", true), ("off", false)]),
       TopicOption(
         "compact", "on|off", \.compact,
-        "on: late subscribers get the newest record of each key alone, and records need keys; an empty payload deletes its key.",
+        "on: late subscribers get only the newest record of each key; every record needs a key, and an empty payload deletes it.",
         [("on", true), ("off", false), ("true", true), ("false", false)], bare: "on"),
       TopicOption(
         "storage", "WHERE", \.storage,
-        "memory: the topic is gone with the broker's process; durable: it is on disk as well (the broker needs --data DIR).",
+        "memory: the topic ends with the broker's process; durable: it is also on disk (the broker needs --data DIR).",
         [("memory", .memory), ("durable", .durable)]),
       sync, whenProducerLost,
     ]
@@ -73,7 +73,7 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "connect", placeholder: "WHEN",
       help:
-        "When producers are asked for records: immediate, auto:N (from N subscribers until the last leaves), auto-stay:N (from N subscribers on, for good), or manual.",
+        "When records are requested from producers: immediate, auto:N (from N subscribers until the last one leaves), auto-stay:N (from N subscribers on, permanently), or manual.",
       choices: ["immediate", "auto", "auto-stay", "manual"],
       read: { text, settings throws(ValueError) in
         let subscribers = Values.count(in: 1...UInt64(UInt32.max))
@@ -101,7 +101,7 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "when-producer-lost", placeholder: "WHAT",
       help:
-        "When the last producer is gone and hasn't ended the topic: wait (for the next one), or fail:TIME (unless one comes within that time).",
+        "When the last producer has left without ending the topic: wait (for the next one), or fail:TIME (unless one comes within that time).",
       choices: ["wait", "fail:30s"],
       read: { text, settings throws(ValueError) in
         switch Values.word(text) {
@@ -122,12 +122,12 @@ public struct TopicOption: Sendable {
       })
   }
 
-  /// Several settings at once, by a name. Single settings override it, in any order.
+  /// Several settings under a name. Single settings override it, in any order.
   public static var preset: TopicOption {
     TopicOption(
       name: "preset", placeholder: "NAME",
       help:
-        "Settings by a name: shared[:N] (one run of a source for all subscribers, with N records replayed), shared-forever[:N] (the source isn't stopped after the last subscriber), replayed:N, back-pressured, one-shot.",
+        "A preset of settings: shared[:N] (one run of a source for all subscribers, with N records replayed), shared-forever[:N] (the source keeps running after the last subscriber), replayed:N, back-pressured, one-shot.",
       choices: TopicPreset.choices,
       read: { text, settings throws(ValueError) in
         settings = settings.completed(by: try TopicPreset.parse(text))
@@ -142,7 +142,7 @@ public struct TopicOption: Sendable {
     TopicOption(
       name: "sync", placeholder: "WHEN",
       help:
-        "When records of a durable topic are on disk: always (before a subscriber gets them), TIME (so long after, like 50ms), or os (at some time).",
+        "When records of a durable topic are on disk: always (before a subscriber gets them), TIME (within that time, like 50ms), or os (when the system writes them).",
       choices: ["always", "os"],
       read: { text, settings throws(ValueError) in
         switch text {
@@ -202,7 +202,7 @@ public struct TopicOption: Sendable {
       write: { settings in words.first { $0.1 == settings[keyPath: target] }?.0 })
   }
 
-  /// A limit, where all ones stand for none.
+  /// A limit, for which all ones mean none.
   private static func limit(
     _ name: String, _ placeholder: String, _ target: any WritableKeyPath<TopicSettings, UInt64?> & Sendable,
     _ help: String, read: @escaping @Sendable (String) throws(ValueError) -> UInt64,
@@ -232,7 +232,7 @@ extension DroppedRecords.Cause {
 }
 
 extension TopicOption {
-  /// The option with the value that holds in `settings` as its default.
+  /// The option with its value in `settings` as the default.
   public func option(standard settings: TopicSettings) -> CommandOption {
     var option = option
     option.standard = write(settings)
@@ -261,7 +261,7 @@ extension TopicOption {
     }
   }
 
-  /// A topic's settings from a command line; nil where none is given.
+  /// A topic's settings from a command line; those that aren't given are nil.
   public static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings {
     var settings = TopicSettings()
     for option in ofTopics {

@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// A rule for new topics as people write it: a pattern, then settings, separated by spaces.
+/// The notation of a rule for new topics: a pattern, then settings, separated by spaces.
 ///
 ///     orders.> flow=lossless replay-records=100
 public enum TopicRuleText {
@@ -9,11 +9,11 @@ public enum TopicRuleText {
   ) {
     var words = text.split(separator: " ")[...]
     guard let first = words.popFirst() else {
-      throw ValueError("a rule begins with a pattern of topics' names")
+      throw ValueError("the rule is empty; write a pattern of topic names and settings")
     }
     let pattern = try Values.pattern(String(first))
     guard !words.isEmpty else {
-      throw ValueError("'\(text)' sets nothing; add settings like flow=lossless behind the pattern")
+      throw ValueError("'\(text)' sets nothing; add settings like flow=lossless after the pattern")
     }
     var settings = TopicSettings()
     for word in words {
@@ -31,15 +31,15 @@ public enum TopicRuleText {
   }
 }
 
-/// A preset of a topic's settings as people write it.
+/// The notation of a preset of topic settings.
 public enum TopicPreset {
-  /// What a preset can be, for people.
+  /// The forms of a preset, for messages.
   public static let forms = "shared[:N], shared-forever[:N], replayed:N, back-pressured or one-shot"
 
-  /// Names that are offered.
+  /// Names for completion.
   static let choices = ["shared", "shared-forever", "replayed:1", "back-pressured", "one-shot"]
 
-  /// Parses what ``forms`` says.
+  /// Parses one of ``forms``.
   public static func parse(_ text: String) throws(ValueError) -> TopicSettings {
     switch Values.word(text) {
     case ("shared", nil): return .shared

@@ -1,4 +1,4 @@
-/// Amounts of bytes as people write them: `64MiB`, `1500`, `2GB`.
+/// The notation of amounts of bytes: `64MiB`, `1500`, `2GB`.
 public enum ByteSize {
   private static let units: [(suffixes: [String], factor: UInt64)] = [
     (["", "b"], 1),
@@ -7,7 +7,7 @@ public enum ByteSize {
   ]
 
   /// Reads a whole number and a unit: `B`; `KiB`, `MiB`, `GiB`, `TiB`, or just the letter, in steps of 1024; `kB`, `MB`,
-  /// `GB`, `TB` in steps of 1000. Capitals don't matter.
+  /// `GB`, `TB` in steps of 1000. Case is ignored.
   public static func parse(_ text: String) throws(ValueError) -> UInt64 {
     let digits = text.prefix { $0.isASCII && $0.isNumber }
     let suffix = text.dropFirst(digits.count).drop { $0 == " " }.lowercased()
@@ -28,13 +28,13 @@ public enum ByteSize {
     return "\(bytes)B"
   }
 
-  /// The amount to three digits or so, for reading: "1.21 GiB", "900 B".
+  /// The amount rounded to about three digits: "1.21 GiB", "900 B".
   public static func rounded(_ bytes: UInt64) -> String {
     Magnitude.rounded(Double(bytes), step: 1024, units: [" B", " KiB", " MiB", " GiB", " TiB", " PiB"])
   }
 }
 
-/// Durations as people write them: `250ms`, `30s`, `24h`, `1h30m`.
+/// The notation of durations: `250ms`, `30s`, `24h`, `1h30m`.
 public enum TimeSpan {
   private static let units: [(name: String, nanoseconds: Int64)] = [
     ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000), ("s", 1_000_000_000),
@@ -73,7 +73,7 @@ public enum TimeSpan {
   public static func exact(_ duration: Duration) -> String {
     let (seconds, attoseconds) = duration.components
     var result = ""
-    // Apart: a duration may have more nanoseconds than a number can hold.
+    // Separately, because a duration may have more nanoseconds than an Int64 can hold.
     func add(_ amount: Int64, each second: Int64, _ units: some Sequence<(name: String, nanoseconds: Int64)>)
     {
       var left = max(0, amount)
@@ -87,7 +87,7 @@ public enum TimeSpan {
     return result.isEmpty ? "0s" : result
   }
 
-  /// The duration to three digits, for reading: "1.25 ms", "48.2 s"; from two minutes on "36 min 42 s", "5 h 7 min", "3 days".
+  /// The duration rounded to three digits: "1.25 ms", "48.2 s"; from two minutes on "36 min 42 s", "5 h 7 min", "3 days".
   public static func rounded(_ duration: Duration) -> String {
     let value = duration.inSeconds
     let seconds = duration.components.seconds
@@ -102,7 +102,7 @@ public enum TimeSpan {
   }
 }
 
-/// Numbers cut to three digits, for reading.
+/// Numbers rounded for people.
 public enum Magnitude {
   /// "950", "12.3 k", "4.56 M": a count or a rate.
   public static func rounded(_ value: Double) -> String {

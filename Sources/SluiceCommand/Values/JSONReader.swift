@@ -1,12 +1,12 @@
-/// A value that was read from JSON.
+/// A parsed JSON value.
 public enum JSONContent: Hashable, Sendable {
   case null
   case flag(Bool)
-  /// As it was written.
+  /// In the notation of the input.
   case number(String)
   case text(String)
   case array([JSONContent])
-  /// Of members with the same name the last counts.
+  /// If several members have the same name, the last one counts.
   case object([String: JSONContent])
 
   public var text: String? { if case .text(let text) = self { text } else { nil } }
@@ -24,7 +24,7 @@ public struct JSONReader {
 
   /// The value in `bytes`.
   ///
-  /// - Throws: ``ValueError`` that says at which byte, from 1 on, it isn't JSON.
+  /// - Throws: ``ValueError`` with the number of the first wrong byte, from 1.
   public static func read(_ bytes: UnsafeRawBufferPointer) throws(ValueError) -> JSONContent {
     var reader = unsafe JSONReader(bytes: bytes)
     let value = try reader.value(depth: 0)
@@ -76,7 +76,7 @@ public struct JSONReader {
 
   private mutating func word(_ word: String, _ value: JSONContent) throws(ValueError) -> JSONContent {
     for byte in word.utf8 {
-      guard next == byte else { throw error("a value begins here") }
+      guard next == byte else { throw error("a value is expected") }
       position += 1
     }
     return value
@@ -97,7 +97,7 @@ public struct JSONReader {
   private mutating func digits() throws(ValueError) {
     let start = position
     while let byte = next, (0x30...0x39).contains(byte) { position += 1 }
-    guard position > start else { throw error("a value begins here") }
+    guard position > start else { throw error("a value is expected") }
   }
 
   private mutating func array(_ depth: Int) throws(ValueError) -> JSONContent {
@@ -109,7 +109,7 @@ public struct JSONReader {
       values.append(try value(depth: depth + 1))
       skipSpace()
       if take("]") { return .array(values) }
-      guard take(",") else { throw error("a comma or ] stands here") }
+      guard take(",") else { throw error("a comma or ] is expected") }
     }
   }
 
@@ -120,14 +120,14 @@ public struct JSONReader {
     if take("}") { return .object(members) }
     while true {
       skipSpace()
-      guard next == UInt8(ascii: "\"") else { throw error("a name in quotation marks stands here") }
+      guard next == UInt8(ascii: "\"") else { throw error("a name in quotation marks is expected") }
       let name = try text()
       skipSpace()
-      guard take(":") else { throw error("a colon stands here") }
+      guard take(":") else { throw error("a colon is expected") }
       members[name] = try value(depth: depth + 1)
       skipSpace()
       if take("}") { return .object(members) }
-      guard take(",") else { throw error("a comma or } stands here") }
+      guard take(",") else { throw error("a comma or } is expected") }
     }
   }
 
@@ -143,15 +143,15 @@ public struct JSONReader {
       case UInt8(ascii: "\\"): text += String(try escaped()).utf8
       case 0..<0x20:
         position -= 1
-        throw error("a control character stands in a text")
+        throw error("a text contains a control character")
       default: text.append(byte)
       }
     }
-    throw error("a text doesn't end")
+    throw error("a text has no end")
   }
 
   private mutating func escaped() throws(ValueError) -> Unicode.Scalar {
-    guard let letter = next else { throw error("a text doesn't end") }
+    guard let letter = next else { throw error("a text has no end") }
     position += 1
     switch letter {
     case UInt8(ascii: "\""): return "\""
@@ -165,13 +165,15 @@ public struct JSONReader {
     case UInt8(ascii: "u"):
       let first = try hexadecimal()
       if let scalar = Unicode.Scalar(first) { return scalar }
-      guard (0xD800..<0xDC00).contains(first), take("\\"), take("u") else { throw error("half a character") }
+      guard (0xD800..<0xDC00).contains(first), take("\\"), take("u") else {
+        throw error("a surrogate pair is incomplete")
+      }
       let second = try hexadecimal()
       guard (0xDC00..<0xE000).contains(second),
         let scalar = Unicode.Scalar(0x10000 + (first - 0xD800) << 10 + (second - 0xDC00))
-      else { throw error("half a character") }
+      else { throw error("a surrogate pair is incomplete") }
       return scalar
-    default: throw error("no such character is written with a backslash")
+    default: throw error("a backslash begins no known escape")
     }
   }
 
@@ -179,7 +181,7 @@ public struct JSONReader {
     var value: UInt32 = 0
     for _ in 0..<4 {
       guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-        throw error("four hexadecimal digits stand here")
+        throw error("four hexadecimal digits are expected")
       }
       value = value << 4 | UInt32(digit)
       position += 1

@@ -26,7 +26,7 @@ public enum Values {
     }
   }
 
-  /// A word and, behind a colon, what it is about: `last:10`. Nil without a colon.
+  /// Splits a word and its value after a colon: `last:10`. The value is nil without a colon.
   public static func word(_ text: String) -> (word: String, value: String?) {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     return (parts[0], parts.count > 1 ? parts[1] : nil)
@@ -60,14 +60,14 @@ public enum Values {
 
   /// One of a few words.
   ///
-  /// - Parameter meanings: the words and what they stand for, in the order in which a message names them.
+  /// - Parameter meanings: the words and their values, in the order of messages.
   public static func choice<Value>(_ meanings: KeyValuePairs<String, Value>) -> (String) throws(ValueError) ->
     Value
   {
     choice(meanings.map { ($0.key, $0.value) })
   }
 
-  /// One of the words that a type has a case for.
+  /// One of the raw values of a type's cases.
   public static func choice<Value: RawRepresentable<String> & CaseIterable>(
     _ type: Value.Type
   ) -> (String) throws(ValueError) -> Value {
@@ -85,7 +85,7 @@ public enum Values {
     }
   }
 
-  /// The same, where a host without a port means that one.
+  /// The same, with a default port.
   public static func address(_ text: String, port: UInt16) throws(ValueError) -> SocketAddress {
     try address(addressed(text, port))
   }
@@ -99,14 +99,14 @@ public enum Values {
     }
   }
 
-  /// The text with a port, where it names a host alone.
+  /// The text, with the port appended if it has only a host.
   private static func addressed(_ text: String, _ port: UInt16) -> String {
     let host = text.hasPrefix("tls://") ? text.dropFirst(6) : text[...]
     let isAlone = host.hasPrefix("[") ? host.hasSuffix("]") : !host.contains(":") && !host.isEmpty
     return isAlone ? "\(text):\(port)" : text
   }
 
-  /// A topic's name, or a pattern of such.
+  /// A topic's name or a pattern.
   public static func pattern(_ text: String) throws(ValueError) -> TopicPattern {
     do {
       return try TopicPattern(text)
@@ -122,65 +122,5 @@ public enum Values {
         : ValueError("\(text) is too small; it must be at least \(range.lowerBound)")
     }
     return ValueError("\(text) isn't between \(range.lowerBound) and \(range.upperBound)")
-  }
-}
-
-/// Finds the word that a mistyped one stands for.
-public enum Spelling {
-  /// The candidate that is nearest to `word`, if one is near enough for a typing error: the first among equals.
-  public static func nearest(to word: String, in candidates: some Sequence<String>) -> String? {
-    nearest(to: word, in: candidates, limit: 1).first
-  }
-
-  /// The end of a message about a word that isn't known: "; did you mean 'x'?", or "; there are x, y".
-  ///
-  /// - Parameters:
-  ///   - otherwise: what is said where no word is near; nil to name them all.
-  ///   - quoted: the near word as the message shows it.
-  public static func advice(
-    for word: String, in words: [String], otherwise: String? = nil,
-    _ quoted: (String) -> String = { "'\($0)'" }
-  ) -> String {
-    if let near = nearest(to: word, in: words) { return "; did you mean \(quoted(near))?" }
-    return "; " + (otherwise ?? "there are \(words.joined(separator: ", "))")
-  }
-
-  /// The candidates that are near enough to `word` for a typing error, the nearest first, at most `limit`.
-  public static func nearest(
-    to word: String, in candidates: some Sequence<String>, limit: Int
-  ) -> [String] {
-    // A third of the letters may be wrong; a prefix is always near enough.
-    let letters = Array(word.utf8)
-    var near: [(candidate: String, distance: Int)] = []
-    for candidate in candidates {
-      let isPrefix = letters.count >= 3 && candidate.utf8.starts(with: letters)
-      let distance = isPrefix ? 1 : distance(letters, Array(candidate.utf8))
-      let allowed = max(1, min(letters.count, candidate.utf8.count) / 3)
-      guard distance <= allowed else { continue }
-      // Behind those that are as near.
-      near.insert((candidate, distance), at: near.firstIndex { $0.distance > distance } ?? near.count)
-      if near.count > limit { near.removeLast() }
-    }
-    return near.map(\.candidate)
-  }
-
-  /// How many letters must be added, dropped, replaced, or swapped with their neighbour to get from one to the other.
-  static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-    var beforeLast: [Int] = []
-    var last = Array(0...right.count)
-    for i in left.indices {
-      var row = [i + 1]
-      for j in right.indices {
-        let isSame = left[i] == right[j]
-        var cost = min(last[j + 1] + 1, row[j] + 1, last[j] + (isSame ? 0 : 1))
-        if i > 0, j > 0, left[i] == right[j - 1], left[i - 1] == right[j] {
-          cost = min(cost, beforeLast[j - 1] + 1)
-        }
-        row.append(cost)
-      }
-      beforeLast = last
-      last = row
-    }
-    return last[right.count]
   }
 }

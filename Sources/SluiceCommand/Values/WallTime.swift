@@ -1,6 +1,6 @@
 import Glibc
 
-/// Points in time in the form of RFC 3339, as milliseconds since 1970 and back; without leap seconds.
+/// Converts between milliseconds since 1970 and the notation of RFC 3339; without leap seconds.
 public enum WallTime {
   private static let millisecondsPerDay: Int64 = 86_400_000
 
@@ -82,7 +82,7 @@ private struct DigitReader {
       let fraction = fraction(), let offset = offset(), rest.isEmpty
     else { return nil }
     let days = WallTime.day(year: year, month: month, day: day)
-    // The 30th of February would be some day in March.
+    // A day that doesn't exist, like February 30, gives another date.
     guard WallTime.civil(fromDay: days) == (year, month, day) else { return nil }
     return (((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + fraction
   }
@@ -108,7 +108,7 @@ private struct DigitReader {
     return value
   }
 
-  /// Milliseconds; what is finer is cut off.
+  /// Milliseconds; finer digits are cut off.
   private mutating func fraction() -> Int64? {
     guard take(".") else { return 0 }
     guard var value = digit() else { return nil }

@@ -58,13 +58,13 @@ final class ClusterPeers: Sendable {
     let file = server.options.certificate
     if let objection = server.nodeObjection {
       return UsageError(
-        "--cluster-peer-ca: other nodes wouldn't take the certificate in '\(file)' for a node's: \(objection). It has to be signed for servers and clients by an "
-          + "authority that signs nodes' certificates only (SLUICE_CERTS_NODES=NAME scripts/certs.sh DIR makes one to try it with)"
+        "--cluster-peer-ca: other nodes would refuse the certificate in '\(file)': \(objection). It must be valid for servers and clients, and signed by an "
+          + "authority that signs only nodes' certificates (SLUICE_CERTS_NODES=NAME scripts/certs.sh DIR makes one for tests)"
       )
     }
     guard let name = server.name, PeerNames(settings.cluster.peers).contains(name) else {
       return UsageError(
-        "--cluster-peers: '\(server.name ?? "")', the name in this node's own certificate, isn't among them; list those of all nodes"
+        "--cluster-peers: the name in this node's own certificate, '\(server.name ?? "")', is missing; list the names of all nodes"
       )
     }
     return nil

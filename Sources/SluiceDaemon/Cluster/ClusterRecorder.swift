@@ -63,7 +63,7 @@ final class ClusterRecorder: Sendable {
       return state.engineWarnings
     }
     for warning in status.engineWarnings where !former.contains(where: { $0.id == warning.id }) {
-      logger.log(.warning, "the engine needs attention", ["cause": .text(warning.text)])
+      logger.log(.warning, "the engine has a problem", ["cause": .text(warning.text)])
     }
     if status.engineWarnings.isEmpty, !former.isEmpty {
       logger.log(.info, "the engine's servers are complete again")
@@ -83,7 +83,7 @@ final class ClusterRecorder: Sendable {
         .warning, "a node of the cluster can't be reached", ["node": .text(node), "cause": .text(problem)])
     }
     for node in former.keys.sorted() where problems[node] == nil {
-      logger.log(.info, "a node that couldn't be reached can be, or is gone", ["node": .text(node)])
+      logger.log(.info, "a node of the cluster can be reached again, or has left", ["node": .text(node)])
     }
   }
 
@@ -95,7 +95,7 @@ final class ClusterRecorder: Sendable {
       logger.log(.info, "the node has joined the cluster", ["session": .number(session)])
     case .gained(let shard, let term):
       logger.log(
-        .debug, "the node has a shard, and opens it", ["shard": .number(shard), "term": .number(term)])
+        .debug, "the node owns a shard, and opens it", ["shard": .number(shard), "term": .number(term)])
     case .closing(let shard, let term, let successor):
       state.withLock { $0.counts.handedOver += 1 }
       logger.log(
@@ -104,28 +104,30 @@ final class ClusterRecorder: Sendable {
     case .lost(let shard, let term):
       state.withLock { $0.counts.lost += 1 }
       logger.log(
-        .warning, "the node has lost a shard to another one, or with its lease; its clients are sent there",
+        .warning,
+        "the node has lost a shard to another node, or with its lease; clients are sent to the new owner",
         ["shard": .number(shard), "term": .number(term)])
     case .takenOver(let takeOver): note(takeOver)
     case .suspended:
       state.withLock { $0.counts.suspensions += 1 }
       logger.log(
         .warning,
-        "the lease couldn't be renewed in time: the node acknowledges nothing until it can be renewed"
+        "the lease couldn't be renewed in time: the node acknowledges nothing until it is renewed"
       )
-    case .resumed: logger.log(.info, "the lease was held all the time: the node goes on")
+    case .resumed:
+      logger.log(.info, "the lease was renewed before another node took over: the node continues")
     case .expelled(let node):
       state.withLock { $0.counts.expulsions += 1 }
       logger.log(
         .warning,
-        "another node has ended this one's session, since it was silent for too long; it joins again",
+        "another node has ended this node's session, because it was silent for too long; the node joins again",
         ["by": .textOrNull(node)])
     case .shardsKept(let count, let wanted):
       logger.log(
         .warning,
-        "the cluster keeps its number of shards: --cluster-shards counts only for the node that makes a cluster",
+        "--cluster-shards is ignored: the cluster exists, and keeps its number of shards",
         ["shards": .number(count), "wanted": .number(wanted)])
-    case .left: logger.log(.info, "the node has given all shards away, and ended its session")
+    case .left: logger.log(.info, "the node has handed over all shards, and ended its session")
     case .refused(let objections): noteRefusal(objections)
     case .engineConnected(let server):
       state.withLock { $0.isInterrupted = false }
@@ -139,7 +141,7 @@ final class ClusterRecorder: Sendable {
       }
       logger.log(
         isFirst ? .warning : .debug,
-        "the connection to the engine is lost: durable topics take nothing until it is there again",
+        "the connection to the engine is lost: publishing to durable topics is paused until it is back",
         ["cause": .text(error.description)])
     case .directoryChanged: break
     }
@@ -183,7 +185,7 @@ final class ClusterRecorder: Sendable {
     for objection in objections {
       logger.log(
         .error,
-        "the node doesn't join: the engine may lose what it has acknowledged; mend the engine, or use it nevertheless with --engine-unsafe",
+        "the node doesn't join: the engine may lose acknowledged records; fix the engine, or accept that with --engine-unsafe",
         ["cause": .text(objection)])
     }
   }
@@ -201,47 +203,47 @@ final class ClusterRecorder: Sendable {
       log(
         .error,
         isFull
-          ? "the engine has no room: publishers of durable topics wait; make room on its disks, or delete topics"
-          : "the engine doesn't store: publishers of durable topics wait until it does",
+          ? "the engine is full: publishing to durable topics is paused; free space on its disks, or delete topics"
+          : "the engine doesn't store: publishing to durable topics is paused until it does",
         [("cause", .text(message))])
     case .recovered: log(.info, "the engine stores again")
     case .waiting(let publishers, _, let isFull, let milliseconds):
       log(
         .error,
         isFull
-          ? "the engine still has no room, and publishers wait"
-          : "the engine still doesn't store, and publishers wait",
+          ? "the engine is still full: producers of durable topics are blocked"
+          : "the engine still doesn't store: producers of durable topics are blocked",
         [("publishers", .number(publishers)), ("ms", .number(milliseconds))])
     case .fenced(let message):
       log(
-        .warning, "another node stores the shard now; nothing more is stored of it here",
+        .warning, "another node stores the shard now; this node has stopped storing it",
         [("cause", .text(message))])
     case .rejected(let topic, let message):
       log(
-        .error, "the engine refuses a change of a topic for what is in it",
+        .error, "the engine refuses a change of a topic; the change is dropped",
         [("topic", .text(topic)), ("cause", .text(message))])
     case .damaged(let topic, let from, let before):
       log(
-        .error, "stored records are damaged, and missing for subscribers",
+        .error, "stored records are damaged, and subscribers don't get them",
         [("topic", .text(topic)), ("from", .number(from)), ("before", .number(before))])
     case .wentBack(let topic, let from, let known):
       log(
         .warning,
-        "a client knows records that the engine doesn't have: it went back, by a backup or a crash; the client goes on where they part",
+        "the engine has lost records that a client has received, by a crash or a restored backup; the client continues at the first of them",
         [("topic", .text(topic)), ("from", .number(from)), ("before", .number(known))])
     case .lost(let topic, let message):
       log(
-        .error, "a part of what is stored can't be read",
+        .error, "a part of the stored data can't be read",
         [("topic", .text(topic)), ("cause", .text(message))])
     case .dropping(let topic, let limit):
       log(
-        .debug, "a durable topic drops its oldest records by a limit",
+        .debug, "a durable topic drops its oldest records because of a limit",
         [("topic", .text(topic)), ("limit", .text(limit.name))])
     case .closed(nil): log(.debug, "a shard is closed")
     case .closed(let message?):
       log(
         .warning,
-        "a shard wasn't closed in order, as happens to a former owner; its next owner reads what was stored",
+        "a shard wasn't closed properly, as is normal for a former owner; its next owner reads the stored records",
         [("cause", .text(message))])
     }
   }

@@ -42,12 +42,12 @@ final class DaemonCluster: ClusterAdministration {
     if options.engineUnsafe {
       logger.log(
         .warning,
-        "the engine isn't asked whether it keeps what it acknowledges: records that were acknowledged as durable may be lost (--engine-unsafe)"
+        "--engine-unsafe: records acknowledged as durable may be lost, because the engine's settings aren't checked"
       )
     }
     if let address = try? settings.advertisedAddress(), address.isOnThisMachine {
       logger.log(
-        .warning, "other machines can't reach this node: it advertises an address of this machine",
+        .warning, "other machines can't reach this node: its address is local; set --advertise",
         ["address": .text(address.description)])
     }
   }
@@ -71,7 +71,7 @@ final class DaemonCluster: ClusterAdministration {
       } else {
         logger.log(
           .warning,
-          "the node couldn't hand all shards over in time; other nodes take them when its lease is over",
+          "the node couldn't hand over all shards in time; other nodes take them over when its lease expires",
           ["ms": ms])
       }
       done()

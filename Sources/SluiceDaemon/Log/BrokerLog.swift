@@ -127,10 +127,10 @@ final class HandshakeLog: Sendable {
     }
     guard count <= Self.perMinute else { return }
     logger.log(
-      .info, "a client got no further than TLS's handshake",
+      .info, "a client's TLS handshake failed",
       ["peer": .text(peer.description), "cause": .text(error.reason ?? error.description)])
     if count == Self.perMinute {
-      logger.log(.info, "no more of these are logged in this minute")
+      logger.log(.info, "further failed TLS handshakes aren't logged in this minute")
     }
   }
 }

@@ -29,37 +29,37 @@ final class DoorLog: Sendable {
     case .mqttSessionRefused(let client, let identity):
       write(
         .refused,
-        "a client of MQTT was refused a session, or a subscription in one: mqtt-sessions or mqtt-sessions-bytes is reached",
+        "an MQTT session, or a subscription in one, was refused: the limit mqtt-sessions or mqtt-sessions-bytes is reached",
         client, identity)
     case .mqttSubscriptionsRefused(let client, let identity, let filter, let count, let code, let reason):
       let hex = String(code, radix: 16, uppercase: true)
       write(
-        .subscription, "a subscription of a client of MQTT was refused", client, identity,
+        .subscription, "an MQTT subscription was refused", client, identity,
         [
           ("filter", EventLine.text(filter)), ("filters", .number(count)), ("code", .text("0x\(hex)")),
           ("cause", EventLine.text(reason)),
         ])
     case .mqttSubscriptionWaits(let client, let identity, let filter, let reason):
       write(
-        .waiting, "a subscription of a client of MQTT can't be opened, and is tried again", client, identity,
+        .waiting, "an MQTT subscription can't be opened; trying again", client, identity,
         [("filter", EventLine.text(filter)), ("cause", EventLine.text(reason))])
     case .mqttTopicUnnamed(let client, let identity, let topic, let reason, let isFirst):
       metrics.withLock { $0?.add(.unnamedMessages) }
       guard isFirst else { return }
       write(
         .unnamed,
-        "a client of MQTT publishes to a topic that the broker can't name: such messages are dropped", client,
+        "MQTT messages are dropped: their topic can't be a topic of the broker", client,
         identity, [("topic", EventLine.text(topic)), ("cause", EventLine.text(reason))])
     case .mqttSessionEnded(let client, let identity):
       write(
         .ended,
-        "a session of MQTT has ended with its connection: mqtt-sessions or mqtt-sessions-bytes is reached, or it is longer than max-record",
+        "an MQTT session has ended with its connection: the limit mqtt-sessions or mqtt-sessions-bytes is reached, or it is longer than max-record",
         client,
         identity)
     case .mqttWillPublishedEarly(let client, let identity):
       write(
         .will,
-        "the will of a client of MQTT was published before its delay was over: mqtt-wills-bytes is reached",
+        "an MQTT will was published before the end of its delay: the limit mqtt-wills-bytes is reached",
         client, identity)
     }
   }
@@ -75,7 +75,7 @@ final class DoorLog: Sendable {
     let count = leftOut.reduce(0) { $0 + $1.count }
     if count > 0 {
       logger.log(
-        .warning, "lines about sessions, subscriptions, topics and wills of MQTT were left out",
+        .warning, "lines about MQTT sessions, subscriptions, topics and wills were left out of the log",
         ["lines": .number(count)])
     }
     guard verdict.isWritten else { return }

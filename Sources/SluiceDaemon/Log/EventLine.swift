@@ -8,15 +8,15 @@ import SluiceWire
 struct EventLine {
   /// Lines of one kind share a limit.
   enum Kind: String {
-    case opened = "connections that were opened"
-    case closed = "connections that were closed"
-    case authenticated = "clients that were authenticated"
-    case notAuthenticated = "clients that failed to authenticate"
-    case ended = "credentials that have ended"
-    case denied = "things that weren't allowed"
-    case topic = "topics that were made or have ended"
+    case opened = "opened connections"
+    case closed = "closed connections"
+    case authenticated = "authenticated clients"
+    case notAuthenticated = "failed authentications"
+    case ended = "expired and revoked credentials"
+    case denied = "denied requests"
+    case topic = "created and ended topics"
     case administered = "administration"
-    case refused = "requests that a limit refused"
+    case refused = "requests beyond a limit"
     case memory = "memory"
   }
 
@@ -70,7 +70,7 @@ struct EventLine {
     case .closedForBuffering(let connection, let client, let bytes):
       self.init(
         .refused, .warning,
-        "a connection was closed because all together had more waiting than --max-buffered allows, and it the most",
+        "a connection was closed: all connections together buffered more than --max-buffered, and this one the most",
         [
           ("connection", .number(connection)), ("client", Self.text(client)),
           ("bytes", .number(bytes)),
@@ -78,7 +78,7 @@ struct EventLine {
     case .authenticated(let client, let proof, let isRenewal):
       self.init(
         audit: .authenticated, .info,
-        isRenewal ? "a client has renewed its credentials" : "a client was let in", client,
+        isRenewal ? "a client has renewed its credentials" : "a client has authenticated", client,
         isRenewal ? "renew" : "authenticate", "done", Self.fields(proof))
     case .notAuthenticated(let client, let claim, let error, let isRenewal):
       self.init(
@@ -88,10 +88,10 @@ struct EventLine {
       self.init(audit: .ended, .info, "a client's credentials have expired", client, "stay", "ended")
     case .revoked(let client):
       self.init(
-        audit: .ended, .info, "a client's identity may not be connected any more", client, "stay", "revoked")
+        audit: .ended, .info, "a client's identity is no longer accepted", client, "stay", "revoked")
     case .denied(let client, let action, let topic):
       self.init(
-        audit: .denied, .warning, "a client isn't allowed what it wanted", client, action, "denied",
+        audit: .denied, .warning, "a client's request was denied", client, action, "denied",
         [("topic", Self.text(topic))])
     case .administered(let client, let action, let topic, let refusal):
       let cursor = action.cursor.map { [("cursor", Self.text($0))] } ?? []
@@ -104,21 +104,23 @@ struct EventLine {
           + (refusal.map { Self.fields($0) } ?? []))
     case .topicCreated(let client, let topic):
       self.init(
-        .topic, Self.level(of: topic), "a topic was made", Self.fields(client) + [("topic", Self.text(topic))]
+        .topic, Self.level(of: topic), "a topic was created",
+        Self.fields(client) + [("topic", Self.text(topic))]
       )
     case .topicEnded(let client, let topic, let failure):
       var fields = Self.fields(client) + [("topic", Self.text(topic))]
       if let failure { fields.append(("code", .text(failure.description))) }
       self.init(
-        .topic, Self.level(of: topic), failure == nil ? "a topic has finished" : "a topic has failed", fields)
+        .topic, Self.level(of: topic), failure == nil ? "a topic has completed" : "a topic has failed", fields
+      )
     case .topicAbandoned(let topic):
       self.init(
-        .topic, Self.level(of: topic), "a topic was deleted: no client used it any more",
+        .topic, Self.level(of: topic), "a topic was deleted: no client used it, and auto-delete is on",
         [("topic", Self.text(topic))])
     case .deadLettersWait(let topic, let group, let deadLetters, let error):
       self.init(
         .topic, .warning,
-        "a group keeps records that it has given up, because its dead-letter topic doesn't take them; it tries again",
+        "a dead-letter topic refuses the records of a group; the group keeps them and tries again",
         [
           ("topic", Self.text(topic)), ("group", Self.text(group)), ("dead_letters", Self.text(deadLetters)),
         ] + Self.fields(error))
@@ -128,11 +130,11 @@ struct EventLine {
     case .memoryReached(let used, let ceiling):
       self.init(
         .memory, .warning,
-        "memory is at its ceiling: producers of topics in memory wait until topics drop records or are deleted; or start with a larger --memory",
+        "memory is at its ceiling: producers of topics in memory are blocked; delete or trim topics, or raise --memory",
         [("used", .number(used)), ("ceiling", .number(ceiling))])
     case .memoryLeft(let used, let ceiling):
       self.init(
-        .memory, .info, "there is memory again, and producers go on",
+        .memory, .info, "there is memory again: producers continue",
         [("used", .number(used)), ("ceiling", .number(ceiling))])
     }
   }

@@ -112,7 +112,7 @@ final class LogOutput: Sendable {
   private static func notice(of dropped: LogBuffer.Dropped, as format: LogFormat) -> String {
     var line = LogLine(
       time: WallTime.now, level: .warning,
-      message: "lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more",
+      message: "log lines were dropped here: the log's reader was too slow; to keep more, raise --log-buffer",
       fields: [("lines", .number(dropped.lines))])
     if dropped.audits > 0 {
       line.fields += [("audits", .number(dropped.audits))]

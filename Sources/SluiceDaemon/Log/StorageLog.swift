@@ -26,7 +26,7 @@ final class StorageLog: Sendable {
     let verdict = budget.withLock { $0.spend(on: "", atMost: Self.droppingLines, now: WallTime.now) }
     guard verdict.isWritten else { return }
     logger.log(
-      .info, "a durable topic drops its oldest records by a limit; this is logged once",
+      .info, "a durable topic drops its oldest records because of a limit; this is logged once",
       ["topic": .text(topic), "limit": .text(limit.name)])
   }
 
@@ -38,7 +38,7 @@ final class StorageLog: Sendable {
         wasClosed ? .info : .warning,
         wasClosed
           ? "storage opened"
-          : "storage opened; the last broker didn't close it: what was acknowledged as durable is there, later records of topics whose sync isn't always may be lost",
+          : "storage opened; the last broker didn't close it: all records acknowledged as durable are stored, later ones may be lost in topics whose sync isn't always",
         [
           "directory": .text(directory), "topics": .number(topics),
           "bytes": .number(bytes),
@@ -48,20 +48,20 @@ final class StorageLog: Sendable {
       logger.log(
         .error,
         isFull
-          ? "storage is full: publishers of durable topics wait; make room on the disk, delete topics, or start with a larger --storage-limit"
-          : "storage fails: publishers of durable topics wait until it works again",
+          ? "storage is full: publishing to durable topics is paused; delete or trim topics, free disk space, or raise --storage-limit"
+          : "storage fails: publishing to durable topics is paused until it works again",
         ["directory": .text(directory), "cause": .text(message)])
     case .rejected(let topic, let message):
       logger.log(
         .error,
-        "the store refuses a change of a topic for what is in it; the change is dropped, other topics go on",
+        "the store refuses a change of a topic; the change is dropped, and other topics aren't affected",
         ["topic": .text(topic), "cause": .text(message)])
     case .waiting(let publishers, let bytes, let isFull, let milliseconds):
       logger.log(
         .error,
         isFull
-          ? "storage is still full, and publishers of durable topics wait"
-          : "storage still fails, and publishers of durable topics wait",
+          ? "storage is still full: producers of durable topics are blocked"
+          : "storage still fails: producers of durable topics are blocked",
         [
           "directory": .text(directory), "publishers": .number(publishers),
           "bytes": .number(bytes), "ms": .number(milliseconds),
@@ -69,12 +69,12 @@ final class StorageLog: Sendable {
     case .dropping(let topic, let limit): noteDropping(topic, limit)
     case .fenced(let message):
       logger.log(
-        .error, "another node stores these topics now; nothing more is stored of them here",
+        .error, "another node stores these topics now; this node has stopped storing them",
         ["cause": .text(message)])
     case .recovered: logger.log(.info, "storage takes records again", ["directory": .text(directory)])
     case .damaged(let topic, let from, let before):
       logger.log(
-        .error, "stored records are damaged, and missing for subscribers; see sluice store verify",
+        .error, "stored records are damaged, and subscribers don't get them; see sluice store verify",
         [
           "topic": .text(topic), "from": .number(from),
           "before": .number(before),
@@ -82,16 +82,17 @@ final class StorageLog: Sendable {
     case .wentBack(let topic, let from, let known):
       logger.log(
         .warning,
-        "a client knows records that this store doesn't have: the store went back, by a backup, a copy or a crash; the client goes on where they part",
+        "the store has lost records that a client has received, by a crash or because it is an older copy; the client continues at the first of them",
         ["topic": .text(topic), "from": .number(from), "before": .number(known)])
     case .lost(let topic, let message):
       logger.log(
-        .error, "a part of what is stored can't be read; see sluice store verify",
+        .error, "a part of the store can't be read; see sluice store verify",
         ["topic": .text(topic), "cause": .text(message)])
     case .closed(nil): logger.log(.info, "storage closed", ["directory": .text(directory)])
     case .closed(let message?):
       logger.log(
-        .error, "storage wasn't closed in order", ["directory": .text(directory), "cause": .text(message)])
+        .error, "storage couldn't be closed properly",
+        ["directory": .text(directory), "cause": .text(message)])
     }
   }
 }

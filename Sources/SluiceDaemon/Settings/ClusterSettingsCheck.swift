@@ -10,22 +10,22 @@ extension DaemonSettings {
     guard cluster.isOn else {
       if let given = givenClusterOption {
         throw UsageError(
-          "--\(given): is about a cluster; name the servers of its engine with --cluster nats://A,B,C")
+          "--\(given): needs a cluster; name the servers of its engine with --cluster nats://A,B,C")
       }
       return
     }
     if data != nil {
       throw UsageError(
-        "--data: a node of a cluster keeps durable topics in the cluster's engine, not in a directory; leave one of --data and --cluster out"
+        "--data: a node of a cluster stores durable topics in the engine, not in a directory; leave out --data or --cluster"
       )
     }
     guard let node = cluster.node else {
       throw UsageError(
-        "--cluster: this node has no name; give it one, that no other node has, with --node NAME")
+        "--cluster: this node has no name; give it a unique one with --node NAME")
     }
     guard NodeName.isValid(node) else {
       throw UsageError(
-        "--node: '\(node)' can't be the name of a node; it has from 1 to 64 letters, digits, hyphens and underscores"
+        "--node: '\(node)' can't be the name of a node; use 1 to 64 letters, digits, hyphens and underscores"
       )
     }
     try checkPeers()
@@ -37,27 +37,27 @@ extension DaemonSettings {
     guard cluster.peerAuthorities != nil else {
       if !cluster.peers.isEmpty {
         throw UsageError(
-          "--cluster-peers: name the authority that has signed the nodes' certificates, and signs those of nodes only, with --cluster-peer-ca FILE"
+          "--cluster-peers: needs the authority of the nodes' certificates, which must sign no others; name it with --cluster-peer-ca FILE"
         )
       }
       let settings =
         "a certificate and its key with --tls-cert and --tls-key, their authority with --cluster-peer-ca, and the names in all nodes' certificates with --cluster-peers"
       if access.authenticatesClients {
         throw UsageError(
-          "--cluster: clients authenticate, and a node asks others on behalf of its clients, so it has to prove that it is a node; listen on tls://HOST:PORT, and name \(settings)"
+          "--cluster: if clients authenticate, nodes must authenticate to each other with certificates; listen on tls://HOST:PORT, and name \(settings)"
         )
       }
       let advertised = try advertisedAddress()
       if advertised.hasTLS {
         throw UsageError(
-          "--cluster: nodes connect to each other over TLS, as \(advertised) says, and have to know each other's certificates; name \(settings)"
+          "--cluster: nodes connect to each other over TLS (\(advertised)), and must authenticate with certificates; name \(settings)"
         )
       }
       return
     }
     if cluster.peers.isEmpty {
       throw UsageError(
-        "--cluster-peer-ca: name the certificates that are nodes', by the names in them, with --cluster-peers NAME,…"
+        "--cluster-peer-ca: needs the names in the nodes' certificates; list them with --cluster-peers NAME,…"
       )
     }
     guard broker.listen.contains(where: { if case .tls = $0 { true } else { false } }) else {
@@ -80,7 +80,7 @@ extension DaemonSettings {
     if ways.count > 1 { throw UsageError("--\(ways[0]): contradicts --\(ways[1]); give one of them") }
     if cluster.user != nil, cluster.passwordFile == nil {
       throw UsageError(
-        "--cluster-user: needs --cluster-password-file FILE: a password isn't given on the command line, where others can read it"
+        "--cluster-user: needs --cluster-password-file FILE: other users could read a password on the command line"
       )
     }
     if cluster.passwordFile != nil, cluster.user == nil {
@@ -113,7 +113,7 @@ extension DaemonSettings {
   ///
   /// - Throws: `UsageError` for an address to which no other machine could connect.
   func advertisedAddress() throws(UsageError) -> SocketAddress {
-    let advice = "say where clients and other nodes reach this one with --advertise HOST:PORT"
+    let advice = "name the address for clients and other nodes with --advertise HOST:PORT"
     guard let text = cluster.advertised else {
       let isSecure = cluster.peerAuthorities != nil
       let first = broker.listen.first {
@@ -124,7 +124,7 @@ extension DaemonSettings {
         }
       }
       guard let first, first.isReachable else {
-        let reason = first.map { "\($0) is no address to connect to" } ?? "there is no address to connect to"
+        let reason = first.map { "other machines can't connect to \($0)" } ?? "no address is listened on"
         throw UsageError("--cluster: \(reason); \(advice)")
       }
       return first
@@ -137,7 +137,7 @@ extension DaemonSettings {
     }
     guard address.isReachable else {
       throw UsageError(
-        "--advertise: '\(text)' is no address that others could connect to; name the host and the port, like \(cluster.name).example:7420"
+        "--advertise: other machines can't connect to '\(text)'; name a host and a port, like \(cluster.name).example:7420"
       )
     }
     return address

@@ -25,10 +25,10 @@ extension DaemonSettings {
     [
       .path(
         "users", "FILE", \.access.files.users,
-        "Users and the hashes of their passwords: see sluice user --help."),
+        "The file of users and password hashes; see sluice user --help."),
       .path(
         "token-keys", "DIR", \.access.files.tokenKeys,
-        "The directory of the keys that tokens are signed with, ID.pem or ID.secret: see sluice token --help."
+        "The directory of keys that sign tokens, ID.pem or ID.secret; see sluice token --help."
       ),
       .path(
         "permissions", "FILE", \.access.files.permissions,
@@ -36,17 +36,17 @@ extension DaemonSettings {
       ),
       onOrOff(
         "auth", \.access.isOn,
-        "Whether clients have to authenticate. On with --users or --token-keys; needed for certificates alone."
+        "Whether clients must authenticate. The default is on with --users or --token-keys; set it to use only certificates."
       ),
       .choice(
         "certificate-names", "any|listed", \.access.files.certificatesMustBeListed,
-        "Whether the name in a client's certificate must stand in --users or --permissions.",
+        "Whether the name in a client's certificate must be listed in --users or --permissions.",
         ["any": false, "listed": true]),
       Setting(
         CommandOption(
           "allow-unauthenticated", value: "BOOL", bare: "true",
           help:
-            "Listen on addresses that other machines can reach although every client may do everything there.",
+            "Without authentication, allow addresses that other machines can reach: every client may do everything there.",
           standard: "false"), write: { $0.access.allowsUnauthenticated ? "true" : "false" }
       ) { arguments, settings throws(UsageError) in
         let read = Values.choice([
@@ -58,7 +58,7 @@ extension DaemonSettings {
       },
       onOrOff(
         "audit", \.access.audit,
-        "Whether lines about authentication, denials and administration are logged whatever the log level, marked as audit. On where clients have to authenticate."
+        "Whether authentication, denials and administration are logged at every log level, marked as audit. The default is on if clients must authenticate."
       ),
     ]
   }
@@ -86,7 +86,7 @@ extension DaemonSettings {
       }
       if access.files.permissions != nil {
         throw UsageError(
-          "--permissions: clients don't authenticate; choose how they authenticate with --users FILE, --token-keys DIR, or --auth on for "
+          "--permissions: clients don't authenticate; let them with --users FILE, --token-keys DIR, or --auth on for "
             + "certificates")
       }
       guard !access.allowsUnauthenticated, let open = broker.listen.first(where: { $0.isReachedByOthers })

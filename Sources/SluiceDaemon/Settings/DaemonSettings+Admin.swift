@@ -42,27 +42,27 @@ extension DaemonSettings {
         write: { $0?.description ?? "off" }),
       .count(
         "admin-topics", \.admin.topics, in: 1...100_000,
-        "Topics with lines of their own in the metrics; the others are summed in one."),
+        "Topics with metrics of their own; the others are added up in one."),
       .count(
         "admin-groups", \.admin.groups, in: 0...100_000,
-        "Groups with lines of their own in the metrics, of all topics together."),
+        "Groups with metrics of their own, of all topics together."),
       .count(
         "admin-cursors", \.admin.cursors, in: 0...100_000,
-        "Durable cursors with lines of their own in the metrics, of all topics together. Every topic has a line of the largest lag anyway."
+        "Durable cursors with metrics of their own, of all topics together. The largest lag of each topic is always included."
       ),
       .duration(
         "admin-history", \.admin.history, in: .zero ... .seconds(30 * 86_400),
-        "How long the history of the broker and its topics is, for charts; 0s keeps none, and the page shows no problems."
+        "How long to keep the history of the broker and its topics, for charts; 0s keeps none, and the page shows no problems."
       ),
       .count(
         "admin-history-topics", \.admin.historyTopics, in: 0...10_000,
-        "Topics with a history, the most active ones; each takes about 67 KB with 25h."),
+        "The most active topics that have a history; each takes about 67 KB for 25h."),
       .duration(
         "admin-problem-lag", \.admin.problemLag, in: .milliseconds(100) ... .seconds(365 * 86_400),
-        "The age of the next record from which a subscriber, cursor or group that is behind is a problem."),
+        "The age of its next record from which the lag of a subscriber, cursor or group is a problem."),
       .duration(
         "admin-problem-hold", \.admin.problemHold, in: .milliseconds(100) ... .seconds(365 * 86_400),
-        "The time without demand from which a waiting producer is a problem."),
+        "The time without demand from which a blocked producer is a problem."),
       .choice(
         "admin-actions", "on|off", \.admin.actions,
         "Whether visitors with the permission may create, change, trim and delete topics and close connections there.",
@@ -89,25 +89,25 @@ extension DaemonSettings {
     return [
       .count(
         "admin-connections", \.admin.limits.connections, in: 1...10_000,
-        "Connections to the admin listener at a time; an eighth as many others wait, and more are refused."),
+        "Connections to the admin listener at a time. An eighth as many more wait; others are refused."),
       .count(
         "admin-watchers", \.admin.limits.watchers, in: 0...10_000,
-        "Pages and programs that watch its events at a time."),
+        "Pages and programs that receive its events at a time."),
       .seconds(
         "admin-idle-timeout", \.admin.limits.idle,
-        "How long nothing may go to or from a connection to it."),
+        "How long a connection to the admin listener may be idle."),
       .seconds(
         "admin-request-timeout", \.admin.limits.head,
-        "How long a request may take to come; less when there are nearly as many connections as there may be."
+        "How long a request may take to arrive; less if the number of connections is near its limit."
       ),
       .seconds(
         "admin-answer-timeout", \.admin.limits.answer, "How long a visitor may take to read an answer."),
       .seconds(
         "admin-broker-timeout", \.admin.limits.source,
-        "How long the broker may take to say what an answer is made of."),
+        "How long the broker may take to provide the data of an answer."),
       .size(
         "admin-connection-bytes", \.admin.limits.connectionBytes, in: 4 << 10...16 << 20,
-        "The longest head of a request to it."),
+        "The longest head of a request."),
       .count("admin-list-topics", \.admin.limits.topics, in: count, "Topics in one answer."),
       .count(
         "admin-list-connections", \.admin.limits.listedConnections, in: count, "Connections in one answer."),

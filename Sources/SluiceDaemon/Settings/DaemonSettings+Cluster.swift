@@ -36,18 +36,18 @@ extension DaemonSettings {
   static func clusterSettings() -> [Setting] {
     let flag = CommandOption(
       "engine-unsafe", value: "BOOL", bare: "true",
-      help: "Join a cluster whose engine may lose what it has acknowledged, or can't be asked about that.",
+      help: "Join a cluster although its engine may lose acknowledged records, or can't be checked.",
       standard: "false")
     let word = Values.choice(["true": true, "false": false, "on": true, "off": false, "1": true, "0": false])
     return [
       engineSetting(),
       text(
         "node", "NAME", \.cluster.node,
-        "The name of this node: from 1 to 64 letters, digits, hyphens and underscores. No two nodes of a cluster may have the same."
+        "The name of this node, unique in its cluster: 1 to 64 letters, digits, hyphens and underscores."
       ),
       text(
         "advertise", "ADDR", \.cluster.advertised,
-        "Where clients and other nodes reach this node: HOST:PORT. The first address of --listen, unless that stands for all addresses or any port."
+        "The address for clients and other nodes: HOST:PORT. The default is the first address of --listen, unless that is for all addresses or any port."
       ),
       text(
         "cluster-user", "NAME", \.cluster.user,
@@ -63,23 +63,23 @@ extension DaemonSettings {
       ),
       .path(
         "cluster-tls-ca", "FILE", \.cluster.authorities,
-        "Trust servers of the engine that the authorities in FILE have signed, rather than those that the system trusts."
+        "Trust engine certificates that are signed by the authorities in FILE, instead of the system's authorities."
       ),
       .path(
         "cluster-tls-cert", "FILE", \.cluster.certificate,
-        "Show this certificate to servers of the engine that ask for one; with --cluster-tls-key."),
-      .path("cluster-tls-key", "FILE", \.cluster.key, "Its private key, in PEM."),
+        "The node's certificate for servers of the engine that request one; with --cluster-tls-key."),
+      .path("cluster-tls-key", "FILE", \.cluster.key, "The private key of --cluster-tls-cert, in PEM."),
       .path(
         "cluster-peer-ca", "FILE", \.cluster.peerAuthorities,
-        "Know the other nodes by certificates that the authorities in FILE have signed, which sign those of nodes only. --tls-cert is such a certificate."
+        "Accept nodes whose certificates are signed by the authorities in FILE, which must sign only nodes' certificates. --tls-cert is such a certificate."
       ),
       peerSetting(),
       .count(
         "cluster-shards", \.cluster.shards, in: 1...65_536,
-        "How many shards a cluster has that this node makes; one that exists keeps its number."),
+        "The number of shards of a new cluster. An existing cluster keeps its number."),
       .count(
         "cluster-replicas", \.cluster.replicas, in: 1...5,
-        "On how many servers of the engine everything is kept: 3 or 5; with 1 or 2, the loss of a server stops the cluster."
+        "On how many servers the engine stores everything: 3 or 5. With 1 or 2, the loss of a server stops the cluster."
       ),
       Setting(flag, write: { $0.cluster.isEngineUnsafe ? "true" : "false" }) {
         arguments, settings throws(UsageError) in
@@ -92,7 +92,7 @@ extension DaemonSettings {
     let option = CommandOption(
       "cluster", value: "URL",
       help:
-        "Be a node of a cluster, whose engine has these servers: nats://HOST:PORT or tls://HOST:PORT, with commas between them. Without a port, 4222.",
+        "Join the cluster whose engine has these servers: nats://HOST:PORT or tls://HOST:PORT, separated by commas. The default port is 4222.",
       isRepeatable: true)
     return Setting(
       option,
@@ -116,7 +116,7 @@ extension DaemonSettings {
     let option = CommandOption(
       "cluster-peers", value: "NAME",
       help:
-        "The names in the certificates of all nodes, with commas between them; *.example.org stands for each name with one more label in front.",
+        "The names in the certificates of all nodes, separated by commas; *.example.org matches names with one more label.",
       isRepeatable: true)
     return Setting(
       option, write: { $0.cluster.peers.isEmpty ? nil : $0.cluster.peers.joined(separator: ",") }
@@ -124,7 +124,7 @@ extension DaemonSettings {
       let lists = try arguments.values("cluster-peers") { text throws(ValueError) in
         let names = text.split(separator: ",").map(String.init)
         for name in names where !Self.isPeerName(name) {
-          throw ValueError("'\(name)' is no name of a certificate, such as n1.example.org")
+          throw ValueError("'\(name)' isn't a certificate's name; write it like n1.example.org")
         }
         return names
       }

@@ -11,17 +11,17 @@ extension DaemonSettings {
       .count("max-connections", \.connections, "connections", "Connections at a time."),
       .count(
         "max-connections-per-address", \.connectionsPerAddress, "connectionsPerAddress",
-        "Those of them that come from one address; of IPv6, from one /64. Unix sockets don't count."),
+        "Connections at a time from one address, or from one /64 of IPv6. Unix sockets don't count."),
       .count(
         "max-connections-per-identity", \.connectionsPerIdentity, "connectionsPerIdentity",
-        "Those of one identity, where clients have to authenticate."),
+        "Connections at a time of one identity, if clients authenticate."),
       .count(
         "identity-publish-records", \.identityPublishRecords, "identityPublishRecords",
-        "Records a second that one identity, or a connection without, may publish; 0 for any number."),
+        "Records per second that one identity, or a connection without one, may publish; 0 for no limit."),
       .size("identity-publish-bytes", \.identityPublishBytes, "identityPublishBytes", "The same in bytes."),
       .count(
         "identity-delivery-records", \.identityDeliveryRecords, "identityDeliveryRecords",
-        "Records a second that are sent to one identity, or a connection without; 0 for any number."),
+        "Records per second that are sent to one identity, or to a connection without one; 0 for no limit."),
       .size(
         "identity-delivery-bytes", \.identityDeliveryBytes, "identityDeliveryBytes", "The same in bytes."),
       .size("max-record", \.record, "record", "The longest record: payload, key and headers together."),
@@ -32,7 +32,7 @@ extension DaemonSettings {
       .count("max-topics", \.topics, "topics", "Topics at a time."),
       .count(
         "max-topics-per-connection", \.topicsPerConnection, "topicsPerConnection",
-        "Topics that one connection has made and that are still there."),
+        "Existing topics that one connection has created."),
       .count("max-subscriptions", \.subscriptions, "subscriptions", "Subscriptions at a time, in all."),
       .count(
         "max-subscriptions-per-connection", \.subscriptionsPerConnection, "subscriptionsPerConnection",
@@ -44,23 +44,23 @@ extension DaemonSettings {
       .count("max-cursors", \.cursors, "cursors", "Durable cursors and groups that a topic has at a time."),
       .count(
         "group-records", \.groupRecords, "groupRecords",
-        "Records that a group may have under way before they are acknowledged."),
+        "Unacknowledged records that a group may have."),
       .count("max-patterns", \.patterns, "patterns", "Subscriptions to patterns at a time."),
       .count(
         "max-patterns-per-connection", \.patternsPerConnection, "patternsPerConnection",
         "Subscriptions to patterns at a time on one connection."),
       .count(
         "max-matches", \.matches, "matches",
-        "Topics that a connection's patterns may match, counted for each of them."),
+        "Topics that a connection's patterns may match, counted for each pattern."),
       .count(
         "producer-window", \.producerWindow, "producerWindow",
-        "Records that a producer may send ahead of what the broker has taken in."),
+        "Records that a producer may send before the broker has processed them."),
       .size(
         "producer-window-bytes", \.producerWindowBytes, "producerWindowBytes",
         "The same in bytes; less when memory gets short."),
       .count(
         "max-producers", \.producers, "producers",
-        "Producers that a topic remembers, so that what they send again is published once."),
+        "Producers that a topic remembers, so that records they send again are published once."),
       .duration(
         "producer-memory", \.broker.limits.producerMemory,
         "How long a topic remembers a producer that has left."),
@@ -72,7 +72,7 @@ extension DaemonSettings {
         "How long a topic remembers a durable cursor that no subscriber uses."),
       Setting(
         "keepalive", "TIME", \.broker.limits.keepalive, path: "limits.keepalive",
-        "The silence after which a peer is given up; 0 for never. A client may ask for less.",
+        "The silence after which a connection is closed; 0 for never. A client may request a shorter time.",
         read: { text throws(ValueError) in
           guard let time = UInt32(exactly: try TimeSpan.milliseconds(text)) else {
             throw ValueError("'\(text)' is too long; 49 days is the most")
@@ -84,35 +84,35 @@ extension DaemonSettings {
         "route-wait", \.broker.limits.routeWait,
         "How long a client waits for a topic that no node of the cluster serves at the moment."),
       .duration(
-        "handshake", \.broker.limits.handshake, "How long a new connection may take to introduce itself."),
+        "handshake", \.broker.limits.handshake, "How long a new connection may take for its handshake."),
       .count(
         "max-authentications", \.authentications, "authentications",
-        "Clients that wait at a time for their credentials to be looked at."),
+        "Clients at a time whose credentials wait to be checked."),
       .count(
         "max-authentications-per-address", \.authenticationsPerAddress, "authenticationsPerAddress",
-        "Those of them that come from one address."),
+        "The same from one address."),
       .count(
         "attempts-free", \.broker.limits.attempts.free, in: 0...1_000_000,
-        "Wrong passwords and tokens from one address, or one /64, that cost it nothing."),
+        "Failed logins from one address, or one /64, that cause no delay."),
       .duration(
         "attempts-delay", \.broker.limits.attempts.first, in: attemptTimes,
-        "How long the next attempt from there has to wait; each that is wrong doubles it. 0s for never."),
+        "The delay of the next login from there; each failed login doubles it. 0s for no delay."),
       .duration(
         "attempts-ceiling", \.broker.limits.attempts.ceiling, in: attemptTimes,
-        "The longest that an attempt has to wait."),
+        "The longest delay of a login."),
       .duration(
         "attempts-memory", \.broker.limits.attempts.memory, path: "limits.attempts.memory",
         in: .milliseconds(1) ... .seconds(30 * 86_400),
-        "How long it takes to forget one that was wrong; no less than the longest that one has to wait."),
+        "How long a failed login counts; at least the longest delay."),
       .count(
         "attempts-tracked", \.broker.limits.attempts.capacity, in: 1...10_000_000,
-        "Addresses whose attempts are remembered; others share one memory."),
+        "Addresses whose failed logins are counted; other addresses share one count."),
       .duration(
         "attempts-shared-ceiling", \.broker.limits.attempts.sharedCeiling, in: attemptTimes,
-        "The longest that an attempt of one of those others has to wait."),
+        "The longest delay of a login from one of those other addresses."),
       Setting(
         "memory", "SIZE", \.memory, path: "limits.memory",
-        "The memory for records and connections, in bytes or of what there is, at which producers wait; 0 for any.",
+        "The memory for records and connections, in bytes or in percent of the available memory. At this amount producers are blocked; 0 for no limit.",
         read: MemorySetting.parse, write: { $0.text }),
       .size(
         "max-memory-per-identity", \.memoryPerIdentity, "memoryPerIdentity",
@@ -123,43 +123,43 @@ extension DaemonSettings {
         "The same for clients without an identity from one address, or one /64; 0 for a quarter of --memory."),
       .duration(
         "idle-timeout", \.broker.limits.idle,
-        "How long a connection may have nothing open and ask for nothing; 0s for ever."),
+        "How long a connection may stay without streams and requests; 0s for no limit."),
       .duration(
         "write-timeout", \.broker.limits.write,
-        "How long a client may read nothing of what is sent to it; 0s for ever."),
+        "How long a client may leave sent data unread; 0s for no limit."),
       .duration(
         "tcp-keepalive", \.broker.limits.tcpKeepalive, in: SocketNetwork.keepalives,
-        "The silence after which the system asks a client's whether it is still there, by TCP; without an answer for as long again the client is gone. 0s for never."
+        "The silence after which the system probes a client over TCP; without an answer for as long again, the connection is closed. 0s for never."
       ),
       .size(
         "max-buffered", \.buffered, "buffered",
-        "Bytes that wait in all connections together; beyond it those with the most are closed."),
+        "Bytes that are buffered in all connections together; beyond it, those with the most are closed."),
       .size(
         "max-positions-bytes", \.bufferedPerConnection, "bufferedPerConnection",
-        "Bytes of places that a connection may send along with subscriptions to patterns."),
+        "Bytes of positions that a connection may send with its subscriptions to patterns."),
       .size(
         "write-batch", \.writeBatch, "writeBatch",
         "Bytes written to one connection before another connection has its turn."),
       .size(
         "answers", \.answers, "answers",
-        "Bytes of answers that may wait for a client to read them, before nothing more is read from it."),
+        "Bytes of unread answers at which the broker stops reading from a client."),
       .size(
         "pooled-memory", \.pooledMemory, "pooledMemory",
         "Freed memory of topics that is kept for new records."),
       .size(
         "storage-backlog", \.storageBacklog, "storageBacklog",
-        "Records of durable topics that may wait for the disk before their producers get no more demand; at most a quarter of --storage-limit."
+        "Records of durable topics that may wait for the disk before their producers are blocked; at most a quarter of --storage-limit."
       ),
       .size(
         "storage-backlog-per-topic", \.topicBacklog, "topicBacklog",
         "The same for one topic; at most an eighth."),
       .size(
         "catch-up-memory", \.catchUpMemory, "catchUpMemory",
-        "Stored records in memory for subscribers that catch up, beyond which those that ask for nothing give up theirs."
+        "Stored records in memory for subscribers that catch up; beyond it, subscribers without demand release theirs."
       ),
       .duration(
         "drain", \.broker.drainTime,
-        "How long an orderly stop waits for subscribers to take what they were granted."),
+        "How long an orderly stop waits for subscribers to receive the records they requested."),
     ] + mqttLimits() + adminLimits()
   }
 

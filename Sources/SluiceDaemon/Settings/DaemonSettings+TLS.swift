@@ -18,14 +18,14 @@ extension DaemonSettings {
     [
       .path(
         "tls-cert", "FILE", \.tls.certificate,
-        "The broker's certificate for tls:// addresses, and behind it those up to its authority, in PEM."),
-      .path("tls-key", "FILE", \.tls.key, "Its private key, in PEM."),
+        "The broker's certificate for tls:// addresses, followed by those up to its authority, in PEM."),
+      .path("tls-key", "FILE", \.tls.key, "The private key of --tls-cert, in PEM."),
       .path(
         "tls-client-ca", "FILE", \.tls.clientAuthorities,
-        "The certificates of the authorities that sign those of clients, in PEM."),
+        "The certificates of the authorities that sign clients' certificates, in PEM."),
       .choice(
         "tls-client-certs", "off|optional|required", \.tls.clientCertificates,
-        "Whether clients show certificates of their own.",
+        "Whether clients may or must authenticate with certificates.",
         ["off": .off, "optional": .optional, "required": .required]),
     ]
   }
@@ -39,7 +39,7 @@ extension DaemonSettings {
     else {
       if let given = givenTLSOption {
         throw UsageError(
-          "--\(given): no address has TLS; say where it is to be spoken with --listen tls://HOST:PORT or --admin tls://HOST:PORT"
+          "--\(given): no address has TLS; add one with --listen tls://HOST:PORT or --admin tls://HOST:PORT"
         )
       }
       return nil
@@ -47,7 +47,7 @@ extension DaemonSettings {
     guard let certificate = tls.certificate else {
       throw UsageError(
         "--\(isAdminAlone ? "admin" : "listen"): \(secure) needs a certificate and its key; name them with --tls-cert FILE --tls-key FILE "
-          + "(scripts/certs.sh makes some to try it with)")
+          + "(scripts/certs.sh makes some for tests)")
     }
     guard let key = tls.key else {
       throw UsageError("--tls-cert: its private key is missing; name it with --tls-key FILE")
@@ -55,11 +55,11 @@ extension DaemonSettings {
     switch (tls.clientCertificates, tls.clientAuthorities) {
     case (.off, _?):
       throw UsageError(
-        "--tls-client-ca: clients aren't asked for certificates; say whether they may or must show one with "
+        "--tls-client-ca: clients aren't asked for certificates; request them with "
           + "--tls-client-certs optional|required")
     case (.optional, nil), (.required, nil):
       throw UsageError(
-        "--tls-client-certs: there is no authority to have signed them; name its certificate with --tls-client-ca FILE"
+        "--tls-client-certs: the authority of clients' certificates is missing; name its file with --tls-client-ca FILE"
       )
     default: break
     }
@@ -67,7 +67,7 @@ extension DaemonSettings {
       access.files.tokenKeys == nil
     {
       throw UsageError(
-        "--auth: no client could authenticate; have clients show certificates with --tls-client-certs required "
+        "--auth: no client could authenticate; request certificates with --tls-client-certs required "
           + "--tls-client-ca FILE, or name --users FILE or --token-keys DIR")
     }
     var options = TLSServerOptions(certificate: certificate, key: key)

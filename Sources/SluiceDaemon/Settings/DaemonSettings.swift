@@ -104,12 +104,12 @@ struct DaemonSettings {
     guard data == nil else {
       guard storageLimit >= 1 << 20 else {
         throw UsageError(
-          "--storage-limit: '\(ByteSize.exact(UInt64(storageLimit)))' is too little; at least 1MiB")
+          "--storage-limit: '\(ByteSize.exact(UInt64(storageLimit)))' is too small; write at least 1MiB")
       }
       return
     }
     if storageLimit != Self().storageLimit {
-      throw UsageError("--storage-limit: is about durable topics; say where they are kept with --data DIR")
+      throw UsageError("--storage-limit: needs a directory for durable topics; name one with --data DIR")
     }
     if cluster.isOn { return }
     let advice = "durable topics need a directory; name one with --data DIR"
@@ -137,10 +137,11 @@ struct DaemonSettings {
     let listen = CommandOption(
       "listen", value: "ADDR",
       help:
-        "Accept connections there: HOST:PORT, [V6]:PORT, either behind tls://, http://, https://, ws:// or wss:// (WebSockets), mqtt:// or mqtts://, or unix:PATH; port 0 takes a free one.",
+        "Accept connections at HOST:PORT or [V6]:PORT, with tls://, http://, https://, ws:// or wss:// (WebSocket), mqtt:// or mqtts:// in front, or at unix:PATH. Port 0 takes a free port.",
       isRepeatable: true, standard: standard)
     let loops = CommandOption(
-      "loops", value: "N", help: "Event loops, each a thread; auto: one per core.", standard: "auto",
+      "loops", value: "N", help: "The number of event loops, each with a thread; auto: one per core.",
+      standard: "auto",
       choices: ["auto"])
     return [
       Setting(
@@ -164,12 +165,12 @@ struct DaemonSettings {
     let origins = CommandOption(
       "origins", value: "ORIGIN",
       help:
-        "Web pages of that origin, such as https://example.org, may connect over WebSocket and HTTP, or pages of any. Programs other than browsers always may.",
+        "An origin, such as https://example.org, whose web pages may connect over WebSocket and HTTP; any for all origins. Programs other than browsers may always connect.",
       isRepeatable: true)
     return [
       Setting.duration(
         "http-keepalive", \.doors.keepalive,
-        "After how long without a record an answer of server-sent events gets a comment, by which connections of clients that have vanished end; 0 for never."
+        "The silence after which a stream of server-sent events gets a comment, so that connections of vanished clients end; 0 for never."
       ),
       Setting(origins, write: { Self.write($0.doors) }) { arguments, settings throws(UsageError) in
         let origins = try arguments.values("origins", Self.origin)
@@ -178,7 +179,7 @@ struct DaemonSettings {
       },
       .choice(
         "websocket-compression", "on|off", \.doors.compressesWebSockets,
-        "Whether messages of WebSockets are compressed for clients that offer permessage-deflate, such as browsers. Costs processor time for each client.",
+        "Whether WebSocket messages are compressed for clients that offer permessage-deflate, such as browsers. This costs processor time for each client.",
         ["off": false, "on": true]),
     ]
   }
@@ -201,10 +202,10 @@ struct DaemonSettings {
     [
       .path(
         "data", "DIR", \.data,
-        "Keep durable topics there. Made if it isn't there; for this broker alone."),
+        "The directory of durable topics, created if needed. No other broker may use it."),
       .size(
         "storage-limit", \.storageLimit, path: "storage.limit",
-        "The most that durable topics may take of the disk, with what belongs to them. At least 1 MiB."),
+        "The most disk space for durable topics, including cursors and groups. At least 1MiB."),
     ]
   }
 
@@ -213,7 +214,7 @@ struct DaemonSettings {
     let rule = CommandOption(
       "topic-rule", value: "RULE",
       help:
-        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100', or 'ticks.> preset=shared:2'. The first that matches counts.",
+        "Settings of new topics whose names match a pattern: 'orders.> flow=lossless replay-records=100', or 'ticks.> preset=shared:2'. The first rule that matches applies.",
       isRepeatable: true, hasSpaces: true)
     return TopicOption.all.map { option in
       Setting(option.option(standard: standard), write: { option.write($0.broker.topicDefaults) }) {
@@ -238,14 +239,14 @@ struct DaemonSettings {
   static func logs() -> [Setting] {
     [
       .choice(
-        "log-level", "LEVEL", \.logLevel, "What is logged on standard error: debug, info, warning or error.",
+        "log-level", "LEVEL", \.logLevel, "The least severe level to log: debug, info, warning or error.",
         ["debug": .debug, "info": .info, "warning": .warning, "error": .error]),
       .choice(
-        "log-format", "FORMAT", \.logFormat, "How: text or json, one object a line.",
+        "log-format", "FORMAT", \.logFormat, "The format of the log: text, or json with an object a line.",
         ["text": .text, "json": .json]),
       .size(
         "log-buffer", \.logBuffer, in: 64 << 10...1 << 30,
-        "Bytes of lines that may wait for the log's reader; lines beyond it are left out, and counted in the log."
+        "Bytes of lines that may wait for the log's reader. Further lines are dropped, and counted in the log."
       ),
     ]
   }

@@ -68,7 +68,7 @@ package struct HTTPRequest: Sendable {
     guard let first = lengths.first else { return 0 }
     // A proxy in front may use another one of several lengths.
     guard lengths.count == 1 else {
-      throw HTTPProblem(400, "the header Content-Length is there twice; a request has it once")
+      throw HTTPProblem(400, "the request has two Content-Length headers; send one")
     }
     guard !first.isEmpty, first.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(first)
     else { throw HTTPProblem(400, "Content-Length isn't a number") }

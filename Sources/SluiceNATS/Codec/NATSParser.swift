@@ -266,7 +266,7 @@ private struct Shape {
     case .error(let range): return .error(bytes[range])
     case .message(let message):
       guard bytes[total - 2] == 0x0D, bytes[total - 1] == 0x0A else {
-        throw .violation("a message isn't as long as its line says")
+        throw .violation("a message has another length than its line states")
       }
       var headers: NATSHeadersView?
       if message.headers > 0 {

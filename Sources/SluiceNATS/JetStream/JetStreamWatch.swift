@@ -99,7 +99,7 @@ public final class JetStreamWatch {
       begin()
     } else {
       interrupt(
-        NATSError(.notSent, "the connection was lost; the watch goes on with the next one"), retries: false)
+        NATSError(.notSent, "the connection was lost; the watch continues on the next one"), retries: false)
     }
   }
 

@@ -61,7 +61,7 @@ extension NATSError {
   static func noResponders(_ subject: String, server: String) -> NATSError {
     NATSError(
       .noResponders, subject,
-      "nothing answers requests to \(subject) at present; is JetStream enabled, and does what is asked for exist?",
+      "nothing answers requests to \(subject) at present; is JetStream enabled, and does the stream exist?",
       server: server)
   }
 }

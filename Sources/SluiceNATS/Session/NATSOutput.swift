@@ -43,7 +43,7 @@ struct NATSOutput {
 
   /// Removes the output encoded since `encoded` had this value. None of it may have been written.
   mutating func rewind(to mark: UInt64) {
-    precondition(mark >= written && mark <= encoded, "what was written can't be taken back")
+    precondition(mark >= written && mark <= encoded, "written bytes can't be withdrawn")
     var rest = Int(encoded - mark)
     while rest > 0 {
       let behind = dropped + bytes.count - max(inserts.lastPlace ?? 0, dropped + head)

@@ -33,7 +33,7 @@ extension ClientSession {
     guard inbound.credit.spend(UInt64(header.count)) else {
       throw WireError(
         .demandExceeded,
-        "\(header.count) records came on stream \(stream), where \(inbound.credit.available) more were asked for"
+        "\(header.count) records came on stream \(stream), but only \(inbound.credit.available) more were requested"
       )
     }
     let end = header.firstOffset.addingReportingOverflow(UInt64(header.count))

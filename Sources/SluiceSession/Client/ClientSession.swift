@@ -327,7 +327,7 @@ extension ClientSession {
     if case .free = self[stream] {
       return WireError(.invalidStream, "\(type) came on stream \(stream), which isn't open")
     }
-    return WireError(.unexpectedFrame, "\(type) came on stream \(stream), where it doesn't belong")
+    return WireError(.unexpectedFrame, "\(type) came on stream \(stream), which can't have it")
   }
 
   subscript(stream: UInt32) -> Stream {

@@ -76,7 +76,7 @@ public final class MemoryStore: TopicStore {
     }
     guard var topic = state.topics[change.topic] ?? change.row.map({ Topic(row: $0) }) else {
       throw StoreError(
-        .invalid, "topic \(change.topic.rawValue) isn't there, and the change has no row for it")
+        .invalid, "topic \(change.topic.rawValue) doesn't exist, and the change has no row for it")
     }
     if let row = change.row { topic.row = row }
     for batch in change.batches {

@@ -101,7 +101,7 @@ extension StoreRepair.Step: CustomStringConvertible {
         : "the batch at offset \(offset) is removed, and with it records \(missing.lowerBound) to \(missing.upperBound - 1)"
     case .correctedExtent(_, let extent):
       extent.firstOffset == extent.head
-        ? "it has no records now, and goes on at offset \(extent.head)"
+        ? "it has no records now, and continues at offset \(extent.head)"
         : "its records are \(extent.firstOffset) to \(extent.head - 1) now, with \(extent.bytesThrough &- extent.bytesBefore) bytes"
     case .removedState(let key): "a state that can't be read is removed, with a key of \(key.count) bytes"
     case .renamed: "this is its name now"

@@ -166,7 +166,7 @@ struct PageWalk {
       note("table \(table): its keys aren't in order")
     }
     if let least = least.take(), isOrdered, key.lexicographicallyPrecedes(least) {
-      note("table \(table): keys aren't where the page above says")
+      note("table \(table): keys are smaller than the page above states")
     }
     before = key
     let isTable = flags == Flag.table

@@ -76,37 +76,3 @@ struct PeerAuthorities: Sendable {
     return unsafe nodes.objection(to: certificate, chain: chain, as: .client) == nil ? .node : .unknown
   }
 }
-
-extension TLSServer {
-  /// The name in the certificate in use; nil without one.
-  public var name: String? { context(for: .sluice).flatMap(\.name) }
-
-  /// Why other nodes of a cluster with the same authorities don't take the certificate in use for a node's; nil if they do.
-  public var nodeObjection: String? {
-    guard let context = context(for: .sluice), let peers = context.peers else {
-      return "no authority of nodes is named"
-    }
-    return context.nodeObjection(peers)
-  }
-}
-
-extension TLSContext {
-  fileprivate var name: String? {
-    guard let certificate = unsafe SSL_CTX_get0_certificate(pointer) else { return nil }
-    return unsafe try? Certificate(sharing: certificate).name()
-  }
-
-  fileprivate func nodeObjection(_ peers: PeerAuthorities) -> String? {
-    guard let certificate = unsafe SSL_CTX_get0_certificate(pointer) else { return "there is no certificate" }
-    let chain = unsafe sluice_ssl_ctx_chain(pointer)
-    if case .client = unsafe peers.kind(of: certificate, chain: chain) {
-      return "an authority that signs clients' certificates has signed it, too"
-    }
-    for (purpose, word) in [(Authorities.Purpose.server, "a server's"), (.client, "a client's")] {
-      if let objection = unsafe peers.nodes.objection(to: certificate, chain: chain, as: purpose) {
-        return "as \(word): \(objection)"
-      }
-    }
-    return nil
-  }
-}

@@ -95,19 +95,6 @@ final class TLSContext: @unchecked Sendable {
     }
   }
 
-  /// Requests and verifies the peer's certificate, as `mode` states; the reason of a failure is kept for the message.
-  func verify(_ mode: Int32) {
-    unsafe SSL_CTX_set_verify(pointer, mode) { isGood, store in
-      if isGood == 0, let store = unsafe store,
-        let certificate = unsafe X509_STORE_CTX_get_current_cert(store),
-        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
-      {
-        unsafe TLSEngine.of(OpaquePointer(ssl))?.refusedCertificate = unsafe Certificate(sharing: certificate)
-      }
-      return isGood
-    }
-  }
-
   /// Has the peer asked for a certificate, of which nothing is checked here: ``peers`` finds out afterwards what it is worth.
   func askForCertificate() {
     unsafe SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER) { _, _ in 1 }

@@ -143,7 +143,7 @@ final class TLSEngine {
       if let readFailure { return .failed(TLSFault(readFailure)) }
       if transportEnded { return .failed(TLSFault(.truncated, "")) }
       if talksOfNothing {
-        return .failed(TLSFault(.broken, "the peer sent \(emptyCount) bytes of TLS with nothing in it"))
+        return .failed(TLSFault(.broken, "the peer sent \(emptyCount) bytes of TLS records without content"))
       }
       return .failed(TLSFault(of: self))
     }
@@ -299,5 +299,20 @@ enum TransportBIO {
 
   static func engine(_ bio: OpaquePointer) -> TLSEngine? {
     unsafe BIO_get_data(bio).map { unsafe Unmanaged<TLSEngine>.fromOpaque($0).takeUnretainedValue() }
+  }
+}
+
+extension TLSContext {
+  /// Requests and verifies the peer's certificate, as `mode` states; the reason of a failure is kept for the message.
+  func verify(_ mode: Int32) {
+    unsafe SSL_CTX_set_verify(pointer, mode) { isGood, store in
+      if isGood == 0, let store = unsafe store,
+        let certificate = unsafe X509_STORE_CTX_get_current_cert(store),
+        let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx())
+      {
+        unsafe TLSEngine.of(OpaquePointer(ssl))?.refusedCertificate = unsafe Certificate(sharing: certificate)
+      }
+      return isGood
+    }
   }
 }

@@ -64,9 +64,9 @@ extension TLSFault {
     case SSL_R_CERTIFICATE_VERIFY_FAILED:
       self.init(.certificate, Self.verification(engine))
     case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-      self.init(.certificate, "the client showed no certificate, and has to")
+      self.init(.certificate, "the client sent no certificate, and this server requires one")
     case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
-      self.init(.certificate, "the server wants a certificate of the client's; name one, and its key")
+      self.init(.certificate, "the server requires a client certificate; name one, and its key")
     case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
       self.init(.certificate, "the \(peer) doesn't trust the authority that signed our certificate")
     case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:

@@ -7,9 +7,9 @@ struct BenchCommand: Command {
   let records: UInt64
   let publishers: Int
   let subscribers: Int
-  /// What a subscriber asks for at first; it asks for one more with each record then. Nil for everything at once.
+  /// Records that a subscriber requests at first; it requests one more with each record. Nil for unlimited demand.
   let demand: Int?
-  /// Records a second, while latency is measured.
+  /// Records per second while latency is measured.
   let rate: Double
   let latencyTime: Duration
   let asJSON: Bool
@@ -18,32 +18,34 @@ struct BenchCommand: Command {
     "sluice bench", summary: "measure a running broker",
     options: [
       CommandOption(
-        "size", value: "SIZE", help: "Bytes of payload of a record, 8 or more.", standard: "128B"),
+        "size", value: "SIZE", help: "The payload size of a record, at least 8B.", standard: "128B"),
       CommandOption(
-        "records", value: "N", help: "Records to publish for throughput, by all publishers together.",
+        "records", value: "N", help: "Records to publish for throughput, by all producers together.",
         standard: "1M"),
       CommandOption(
-        "publishers", value: "N", help: "Publishers, each with a connection and a thread.", standard: "1"),
+        "publishers", value: "N", help: "Producers, each with a connection and a thread.", standard: "1"),
       CommandOption("subscribers", value: "N", help: "Subscribers, each with a connection.", standard: "1"),
       CommandOption(
         "demand", value: "N",
-        help: "What a subscriber requests at first; then one more with each record. Or 'unlimited'.",
+        help:
+          "Records that a subscriber requests at first; it requests one more with each record. Or 'unlimited'.",
         standard: "unlimited", choices: ["unlimited"]),
-      CommandOption("rate", value: "N", help: "Records a second while latency is measured.", standard: "10k"),
       CommandOption(
-        "for", value: "TIME", help: "How long latency is measured; 0 to leave it out.", standard: "3s"),
-      CommandOption("json", help: "Print the figures as an object of JSON."),
+        "rate", value: "N", help: "Records per second while latency is measured.", standard: "10k"),
+      CommandOption(
+        "for", value: "TIME", help: "How long to measure latency; 0 skips it.", standard: "3s"),
+      CommandOption("json", help: "Print the results as a JSON object."),
     ],
     details: """
-      Publishes to a topic of its own and subscribes to it, checks that every subscriber gets every record in order, prints rates, and \
-      then latency from publishing to receiving at a steady rate. The topic is deleted afterwards.
+      Publishes to a topic of its own and subscribes to it, checks that every subscriber gets every record in order, and prints rates. Then measures the latency \
+      from publishing to receiving at a steady rate. Deletes the topic afterwards.
 
-      Everything runs in this process and on this machine, so the client's work is part of the figures. For the broker's own, and \
-      for comparisons with other brokers, see sluice-bench and scripts/bench-peers.sh.
+      Everything runs in one process on this machine, so the results include the client's work. For the broker alone, and for comparisons with other brokers, \
+      see sluice-bench and scripts/bench-peers.sh.
       """,
     examples: [
-      "The usual.": "sluice bench",
-      "Fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",
+      "Measure with the defaults.": "sluice bench",
+      "Measure a fan-out of small records.": "sluice bench --size 16B --subscribers 100 --records 200k",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -68,7 +70,7 @@ struct BenchCommand: Command {
     let benchmark = Benchmark(self, run.access)
     run.interrupted = { benchmark.interrupt() }
     ProgressLine.start(run) { [records] in
-      // Behind the last record comes the latency, which takes a time of its own.
+      // The measurement of latency follows, whose duration is fixed.
       let done = benchmark.progress
       guard done > 0, done < records else { return nil }
       return ProgressLine.Figures(done: done, total: records, unit: .records)
@@ -91,13 +93,13 @@ struct BenchCommand: Command {
 struct BenchReport: Sendable {
   struct Throughput: Sendable {
     var records: UInt64
-    /// Seconds until all was acknowledged, and until all had arrived.
+    /// Seconds until all records were acknowledged, and until all had arrived.
     var publishing: Double
     var delivering: Double
   }
 
   struct Latency: Sendable {
-    /// Records a second in fact published, and for how long.
+    /// The measured rate, in records per second, and the duration in seconds.
     var rate: Double
     var seconds: Double
     var histogram: LatencyHistogram
@@ -129,7 +131,7 @@ struct BenchReport: Sendable {
       rows.append([
         "latency",
         times.joined(separator: ", ")
-          + ", most \(time(latency.histogram.largest)), at \(Magnitude.rounded(latency.rate))/s",
+          + ", max \(time(latency.histogram.largest)), at \(Magnitude.rounded(latency.rate))/s",
       ])
     }
     return TextTable.render(rows, leftColumns: 2)
@@ -159,7 +161,7 @@ struct BenchReport: Sendable {
   }
 }
 
-/// A histogram of durations from a nanosecond to centuries, exact to about 3 percent.
+/// A histogram of durations in nanoseconds, exact to about 3 percent.
 ///
 /// Each power of two is divided into 32 equal parts.
 struct LatencyHistogram: Sendable {
@@ -186,7 +188,7 @@ struct LatencyHistogram: Sendable {
     largest = max(largest, other.largest)
   }
 
-  /// The time that `share` of all measurements don't exceed; 0 when there are none.
+  /// The smallest time that at least `share` of all measurements don't exceed; 0 without measurements.
   func percentile(_ share: Double) -> UInt64 {
     let rank = max(UInt64((share * Double(total)).rounded(.up)), 1)
     var seen: UInt64 = 0

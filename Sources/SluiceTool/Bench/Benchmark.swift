@@ -5,9 +5,9 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// One `sluice bench` at work, on a thread of its own that waits for the others.
+/// One run of `sluice bench`, on a thread of its own that waits for the others.
 struct Benchmark {
-  /// Besides a `ClientError`, why it has no figures.
+  /// Why a run has no results, besides a `ClientError`.
   enum Failure: Error {
     case said(String)
     case interrupted
@@ -19,7 +19,7 @@ struct Benchmark {
   private let isStopped = Shared(Atomic(false))
   private let sent = Shared(Atomic<UInt64>(0))
 
-  /// Publishers go no further ahead of the slowest subscriber than so many bytes: less than a topic keeps, so that nothing is lost.
+  /// How many bytes producers may be ahead of the slowest subscriber: less than the default retention of a topic, so that no record is dropped.
   private static let windowBytes = 16 << 20
 
   init(_ command: BenchCommand, _ access: ClientAccess) {
@@ -28,12 +28,12 @@ struct Benchmark {
     topic = "bench.\(getpid()).\(UInt64(EpollLoop.time.nanoseconds) % 1_000_000_007)"
   }
 
-  /// Makes `run()` come to an end, the topic deleted. From any thread.
+  /// Stops `run()`, which deletes its topic. From any thread.
   func interrupt() {
     isStopped.value.store(true, ordering: .relaxed)
   }
 
-  /// How many records were published. From any thread.
+  /// The number of published records. From any thread.
   var progress: UInt64 { sent.value.load(ordering: .relaxed) }
 
   private var isInterrupted: Bool { isStopped.value.load(ordering: .relaxed) }
@@ -86,7 +86,7 @@ struct Benchmark {
       Threads.start {
         publisher.publish(share) {
           let total = sent.value.add(1, ordering: .relaxed).newValue
-          // Looked at now and then: asking a thousand subscribers for each record would be most of the work.
+          // Checked every 256 records: with a thousand subscribers, checking each time would be most of the work.
           guard total % 256 == 0 else { return true }
           while total > window / 2 + (subscribers.map(\.received).min() ?? 0) {
             if isInterrupted || subscribers.contains(where: { $0.isOver }) { return false }
@@ -106,7 +106,7 @@ struct Benchmark {
       delivering: (EpollLoop.time - begin).inSeconds)
   }
 
-  /// Waits until each subscriber has that many records.
+  /// Waits until each subscriber has received that many records.
   private func wait(for subscribers: [BenchSubscriber], count: UInt64) throws {
     for subscriber in subscribers {
       while subscriber.received < count {
@@ -117,7 +117,8 @@ struct Benchmark {
       if let failure = subscriber.failure { throw failure }
       guard subscriber.received >= count, subscriber.gaps == 0 else {
         throw Failure.said(
-          "a subscriber missed \(subscriber.gaps) records: the topic keeps too little for this load")
+          "a subscriber missed \(subscriber.gaps) records: the broker dropped them first; raise its --replay-bytes"
+        )
       }
     }
   }
@@ -158,7 +159,7 @@ struct Benchmark {
 
   private func connect(_ network: SocketNetwork, _ loop: EpollLoop) throws -> Client {
     var options = ClientOptions()
-    // What is measured would be another thing.
+    // A reconnection would distort the results.
     options.reconnect = nil
     access.apply(to: &options)
     return try Waiting.answer {
@@ -167,8 +168,8 @@ struct Benchmark {
   }
 }
 
-/// A publisher of records that begin with the time at which they were made.
-// Unchecked: used by one thread at a time: the one that publishes, and then the one that has waited for its end.
+/// A producer of records that begin with their creation time.
+// Unchecked: used by one thread at a time: the publishing thread, then the thread that waits for it.
 @safe
 final class BenchPublisher: @unchecked Sendable {
   private let client: Client
@@ -187,7 +188,7 @@ final class BenchPublisher: @unchecked Sendable {
     unsafe payload.deallocate()
   }
 
-  /// Publishes so many records, each after `pause` and as long as that returns true, as far as the broker grants.
+  /// Publishes up to `count` records, as the broker's grants allow. Calls `pause` before each, and stops when it returns false.
   func publish(_ count: UInt64, after pause: () -> Bool) {
     for _ in 0..<count {
       guard pause() else { return }
@@ -203,15 +204,15 @@ final class BenchPublisher: @unchecked Sendable {
     }
   }
 
-  /// Returns when everything is acknowledged.
+  /// Returns when all records are acknowledged.
   func flush() throws(ClientError) {
     if let failure { throw failure }
     try Waiting.answer { subject.flush(completion: $0) }
   }
 }
 
-/// Counts records, checks their order, and measures how old they are.
-// Unchecked: atomics and locks for what other threads look at, the rest on the client's loop.
+/// Counts records, checks their order, and measures their age.
+// Unchecked: other threads use only atomics and values behind locks; the rest is used on the client's loop.
 final class BenchSubscriber: Subscriber, @unchecked Sendable {
   typealias Input = TopicRecord
   typealias Failure = ClientError
@@ -234,7 +235,7 @@ final class BenchSubscriber: Subscriber, @unchecked Sendable {
   // MARK: From any thread
 
   var received: UInt64 { count.load(ordering: .relaxed) }
-  /// Records that didn't come in their place.
+  /// Records that are missing in the sequence of offsets.
   var gaps: UInt64 { missing.load(ordering: .relaxed) }
   var isOver: Bool { end.withLock { $0 != nil } }
   var histogram: LatencyHistogram { times.withLock { $0 } }
@@ -264,7 +265,7 @@ final class BenchSubscriber: Subscriber, @unchecked Sendable {
       let now = EpollLoop.time.nanoseconds
       times.withLock { $0.add(now > made ? now - made : 0) }
     }
-    // This thread alone writes it.
+    // Only this thread writes it.
     count.store(count.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
     return demand == nil ? .none : .max(1)
   }

@@ -7,24 +7,24 @@ struct ConnectionCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice connection", summary: "list, inspect and close the broker's connections",
+    "sluice connection", summary: "list, show and close the broker's connections",
     operands: [Operand("COMMAND")],
-    details: "They need the right to administer every topic: admin on >.",
+    details: "Needs the permission to administer every topic: admin on >.",
     examples: [
-      "Which clients are there?": "sluice connection list",
-      "One of them is to go.": "sluice connection close 17",
+      "Which clients are connected?": "sluice connection list",
+      "Close a connection.": "sluice connection close 17",
     ], commands: members.map { $0.page })
 
   static func number(_ text: String) throws(UsageError) -> UInt64 {
     guard let number = UInt64(text), number > 0 else {
-      throw UsageError("'\(text)' isn't a connection's number; sluice connection list shows them")
+      throw UsageError("'\(text)' isn't a connection's number; sluice connection list prints them")
     }
     return number
   }
 }
 
 struct ConnectionListCommand: Command {
-  /// What connections are ordered by: names in their order, and numbers with the largest first.
+  /// The sort key of connections: names and connection numbers ascend, other numbers descend.
   enum Sort: String, CaseIterable {
     case connection, client, age, subscriptions, publications, buffered, received, sent
 
@@ -54,22 +54,22 @@ struct ConnectionListCommand: Command {
   static let page = CommandPage(
     "sluice connection list", summary: "list the broker's connections",
     options: [
-      CommandOption("client", value: "TEXT", help: "Only clients whose names begin so."),
+      CommandOption("client", value: "TEXT", help: "Only clients whose names begin with TEXT."),
       CommandOption(
         "sort", value: "COLUMN",
         help:
-          "The order: connection, client, age, subscriptions, publications, buffered, received or sent; the largest numbers first.",
+          "Sort by connection, client, age, subscriptions, publications, buffered, received or sent; ages and amounts with the largest first.",
         standard: "connection", choices: Sort.allCases.map(\.rawValue)),
-      CommandOption("count", letter: "n", value: "N", help: "Only the first N of them."), TopicCommand.json,
+      CommandOption("count", letter: "n", value: "N", help: "Print only the first N."), TopicCommand.json,
     ],
     details: """
-      BUFFERED are bytes that wait at the broker, in either direction. RECEIVED and SENT are the bytes of frames that the broker has read from the client and written to it since the \
-      connection was accepted. Of a client that comes by HTTP, WebSocket or MQTT they are those of the frames that the broker makes of it.
+      BUFFERED is the number of bytes that wait in the broker, in both directions. RECEIVED and SENT count the bytes of frames since the connection was accepted. \
+      For clients of HTTP, WebSocket and MQTT they count the frames that the gateway exchanges with the broker.
       """,
     examples: [
-      "All of them.": "sluice connection list",
-      "Those that the broker has most bytes for.": "sluice connection list --sort buffered -n 10",
-      "Those that got most.": "sluice connection list --sort sent -n 10",
+      "All connections.": "sluice connection list",
+      "Those with the most buffered bytes.": "sluice connection list --sort buffered -n 10",
+      "Those that were sent the most bytes.": "sluice connection list --sort sent -n 10",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -99,7 +99,8 @@ struct ConnectionShowCommand: Command {
 
   static let page = CommandPage(
     "sluice connection show", summary: "show a connection", operands: [Operand("NUMBER")],
-    options: [TopicCommand.json], examples: ["Whose is it?": "sluice connection show 17"])
+    options: [TopicCommand.json],
+    examples: ["Which client uses this connection?": "sluice connection show 17"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     number = try ConnectionCommand.number(arguments.operands[0])
@@ -124,8 +125,8 @@ struct ConnectionCloseCommand: Command {
     operands: [Operand("NUMBER"), Operand("NUMBER", .repeated)],
     options: [TopicCommand.quiet],
     details: """
-      Each client is told that an operator has closed its connection. The client library connects again: to keep a client out, take away its permissions first.
-      """, examples: ["This one.": "sluice connection close 17"])
+      Each client gets the error that an operator has closed its connection. The client library connects again: to keep a client out, revoke its permissions first.
+      """, examples: ["Close connection 17.": "sluice connection close 17"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     var numbers: [UInt64] = []
@@ -171,7 +172,7 @@ enum ConnectionTable {
             connection.client, connection.identity, connection.peer, "\(connection.connection)",
             age(connection), "\(connection.subscriptions)", "\(connection.publications)",
             connection.buffered == 0 ? "" : ByteSize.rounded(connection.buffered),
-            // No byte came from brokers that don't tell.
+            // 0 also stands for a broker that doesn't report it.
             connection.received == 0 ? "" : ByteSize.rounded(connection.received),
             connection.sent == 0 ? "" : ByteSize.rounded(connection.sent),
           ]
@@ -202,7 +203,7 @@ enum ConnectionTable {
   }
 
   private static func age(_ connection: ConnectionInfo) -> String {
-    // That of the connection that asks may be 0.
+    // The age of this program's own connection may be 0.
     TimeSpan.rounded(.milliseconds(Int64(clamping: max(connection.age, 1))))
   }
 }

@@ -8,17 +8,17 @@ struct StatusCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice status", summary: "show the broker in one screen", options: [TopicCommand.json],
+    "sluice status", summary: "show the broker's state and problems", options: [TopicCommand.json],
     details: """
-      Needs the right to administer every topic: admin on >. Ends with 1 when something is wrong: each critical problem that the broker has found, such as a store that is full or \
-      fails, memory at its ceiling, records that subscribers have missed, or a node that isn't ready. A topic whose producers wait for its subscribers is listed, and isn't wrong. Nor is \
-      what stands under attention: lag, rejected logins and whatever else the broker has found that an operator should look at. More than 20 problems are summarised by kind.
+      Needs the permission to administer every topic: admin on >. Ends with 1 if there is a critical problem, such as a full or failing store, full memory, records \
+      that subscribers have missed, or a node that isn't ready. Warnings, such as lag or rejected logins, don't change the exit code, nor do topics with blocked \
+      producers. More than 20 problems are summarized by kind.
 
-      Of a node of a cluster it shows the node's name and state, how many nodes live, and how many shards the node owns and how many have no owner.
+      For a node of a cluster it also prints the node's name and state, the number of live nodes, how many shards the node owns, and how many have no owner.
       """,
     examples: [
       "Is everything in order?": "sluice status",
-      "For a script.": "sluice status --json | jq .problems",
+      "Critical problems, for a script.": "sluice status --json | jq .problems",
       "Which topics need attention?":
         "sluice status --json | jq -r '.attention[] | select(.topic) | .topic' | sort -u",
     ])
@@ -33,7 +33,7 @@ struct StatusCommand: Command {
         switch result {
         case .failure(let error): run.fail(error)
         case .success(let info):
-          // A broker of one node refuses to answer.
+          // A single-node broker refuses this request.
           client.cluster { cluster in
             print(
               BrokerStatus(info, of: client.broker.software, at: run.server, cluster: try? cluster.get()), run
@@ -50,11 +50,11 @@ struct StatusCommand: Command {
   }
 }
 
-/// What `sluice status` prints.
+/// The output of `sluice status`.
 struct BrokerStatus {
-  /// Stopped topics in the text.
+  /// The most topics with blocked producers in the text.
   private static let shown = 8
-  /// More problems are summarised by kind in the text.
+  /// The most problems that the text lists; more are summarized by kind.
   private static let mostProblems = 20
 
   private let info: BrokerInfo
@@ -63,10 +63,10 @@ struct BrokerStatus {
   private let cluster: ClusterInfo?
 
   /// - Parameters:
-  ///   - info: what the broker has answered.
+  ///   - info: the broker's answer.
   ///   - software: the broker's software and version.
   ///   - server: its address.
-  ///   - cluster: what it knows of its cluster; nil for a broker of one node.
+  ///   - cluster: the state of its cluster; nil for a single-node broker.
   init(
     _ info: BrokerInfo, of software: String, at server: SocketAddress, cluster: ClusterInfo? = nil
   ) {
@@ -78,30 +78,36 @@ struct BrokerStatus {
 
   private func number(_ name: String) -> UInt64 { info[name] ?? 0 }
 
-  /// What is wrong, in sentences: what the broker has found critical, and what its numbers say where it has found nothing.
+  /// Sentences about the critical problems that the broker has found; without any, problems derived from its numbers.
   var problems: [String] {
     let critical = found(.critical)
     return critical.isEmpty ? apparent : critical
   }
 
-  /// What is wrong by the broker's numbers: it may not have looked for problems yet.
+  /// Problems derived from the broker's numbers, since it may not have looked for problems yet.
   private var apparent: [String] {
     var problems: [String] = []
     let since = TimeSpan.rounded(.milliseconds(Int64(clamping: info.storage.since)))
     switch info.storage.state {
-    case .full: problems.append("the storage has been full for \(since): durable topics take no records")
-    case .failing: problems.append("the storage has failed for \(since): durable topics take no records")
+    case .full:
+      problems.append(
+        "the storage has been full for \(since): publishing to durable topics is paused; delete or trim topics, or raise --storage-limit"
+      )
+    case .failing:
+      problems.append(
+        "the storage has failed for \(since): publishing to durable topics is paused; see the broker's log")
     default: break
     }
     let (used, ceiling) = (number("memory_used"), number("memory_ceiling"))
     if ceiling > 0, used >= ceiling {
       problems.append(
-        "memory is at its ceiling of \(ByteSize.rounded(ceiling)): producers of topics in memory wait")
+        "memory is at its ceiling of \(ByteSize.rounded(ceiling)): producers of topics in memory are blocked; delete or trim topics, or raise --memory"
+      )
     }
     return problems
   }
 
-  /// What the broker has found, in sentences: what is critical, and what isn't. Many problems are summarised by kind, with the most urgent one of each.
+  /// Sentences about the problems of this severity that the broker has found. Many problems are summarized by kind, each with the most urgent one.
   private func found(_ severity: BrokerInfo.Problem.Severity) -> [String] {
     let all = info.problemKinds.reduce(0) { $0 + Int($1.count) }
     guard all > Self.mostProblems else {
@@ -144,13 +150,13 @@ struct BrokerStatus {
     let refused = number("failed_authentications") + number("denied_permissions")
     if refused > 0 {
       rows.append([
-        "refused",
+        "rejected",
         "\(grouped("failed_authentications")) logins, \(grouped("denied_permissions")) requests without permission",
       ])
     }
     let troubles =
-      problems.map { ["problem", $0] } + stopped.map { ["stopped", $0] }
-      + found(.warning).map { ["attention", $0] }
+      problems.map { ["problem", $0] } + stopped.map { ["blocked", $0] }
+      + found(.warning).map { ["warning", $0] }
     rows += troubles.isEmpty ? [["problems", "none"]] : troubles
     return TextTable.render(rows, leftColumns: 2)
   }
@@ -163,7 +169,7 @@ struct BrokerStatus {
 
   private var stopped: [String] {
     var lines = info.stoppedTopics.prefix(Self.shown).map { topic in
-      "\(topic.topic): its producers wait for \(StorageText.reason(topic.reason)), for \(TimeSpan.rounded(.milliseconds(Int64(clamping: topic.milliseconds))))"
+      "producers of \(topic.topic) for \(TimeSpan.rounded(.milliseconds(Int64(clamping: topic.milliseconds)))), by \(StorageText.reason(topic.reason))"
     }
     let rest = Int(info.stopped) - lines.count
     if rest > 0 { lines.append("and \(rest) more topic\(rest == 1 ? "" : "s")") }

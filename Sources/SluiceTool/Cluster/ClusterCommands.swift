@@ -14,27 +14,27 @@ struct ClusterCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice cluster", summary: "inspect and administer a cluster of brokers",
+    "sluice cluster", summary: "show and administer a cluster of brokers",
     operands: [Operand("COMMAND")],
     details: """
-      They need the right to administer every topic, admin on >, and a broker that is a node of a cluster. Any node answers for the whole cluster, with what it knows.
+      Needs the permission to administer every topic, admin on >, and a broker that is a node of a cluster. Any node answers for the whole cluster.
       """,
     examples: [
       "Is everything in order?": "sluice cluster status",
       "Take a node out of service.": "sluice cluster drain n1 --wait",
     ], commands: members.map { $0.page })
 
-  /// Why no node of that name is known; nil for one that is.
+  /// The error for a node name that isn't known; nil for a known one.
   static func complaint(about node: String, in info: ClusterInfo) -> String? {
     let names = info.nodes.map(\.name)
     guard !names.contains(node) else { return nil }
     return
-      "no node '\(node)' is known\(Spelling.advice(for: node, in: names, otherwise: "the nodes are \(names.joined(separator: ", "))") { "\($0)" }); --force does it nevertheless"
+      "node '\(node)' isn't known\(Spelling.advice(for: node, in: names, otherwise: "the nodes are \(names.joined(separator: ", "))") { "\($0)" }); --force does it anyway"
   }
 
-  /// Connects, and goes on with what the broker's node knows of the cluster; fails if it knows no node of that name.
+  /// Connects, and calls `body` with the cluster's state; ends the run if `node` isn't known.
   ///
-  /// - Parameter node: nil to check none.
+  /// - Parameter node: the name to check; nil to check none.
   static func withCluster(
     knowing node: String?, _ run: Run, _ body: @escaping @Sendable (Client, ClusterInfo) -> Void
   ) {
@@ -52,12 +52,12 @@ struct ClusterCommand: CommandGroup {
     }
   }
 
-  static let force = CommandOption("force", help: "Also for a node that isn't known at present.")
+  static let force = CommandOption("force", help: "Accept the name of a node that isn't known at the moment.")
 
   static func node(_ text: String) throws(UsageError) -> String {
     guard NodeName.isValid(text) else {
       throw UsageError(
-        "'\(text)' can't be the name of a node: it has from 1 to 64 letters, digits, '-' and '_'")
+        "'\(text)' can't be the name of a node: use 1 to 64 letters, digits, '-' and '_'")
     }
     return text
   }
@@ -67,12 +67,12 @@ struct ClusterStatusCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice cluster status", summary: "show the cluster in one screen", options: [TopicCommand.json],
+    "sluice cluster status", summary: "show the cluster's state and problems", options: [TopicCommand.json],
     details:
-      "Ends with 1 when something is wrong: the node isn't ready, shards have no owner, or a node can't be reached at its address.",
+      "Ends with 1 if there is a problem: the node isn't ready, shards have no owner, or a node can't be reached at its address.",
     examples: [
       "Is everything in order?": "sluice cluster status",
-      "For a script.": "sluice cluster status --json | jq .problems",
+      "Problems, for a script.": "sluice cluster status --json | jq .problems",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -100,12 +100,13 @@ struct ClusterNodesCommand: Command {
   static let page = CommandPage(
     "sluice cluster nodes", summary: "list the nodes of the cluster", options: [TopicCommand.json],
     details: """
-      A node that has ended stays in the list for an hour. One is silent when no sign of it has come for longer than a lease and no node could end its session, as while the engine has no majority: \
-      it may live or not. One is unreached as long as no other node has reached it at its address: it gets no shards until then, and `sluice cluster status` says why.
+      A node that has ended stays in the list for an hour. A node is silent if its last heartbeat is older than a lease and no node could end its session, for \
+      example while the engine has no majority: it may be running or not. A node is unreached until another node has connected to its address: it gets no shards \
+      until then, and `sluice cluster status` prints why.
       """,
     examples: [
-      "All of them.": "sluice cluster nodes",
-      "Addresses of those that live, for --server.":
+      "All nodes.": "sluice cluster nodes",
+      "The addresses of live nodes, for --server.":
         "sluice cluster nodes --json | jq -rs '[.[] | select(.state == \"live\") | .address] | join(\",\")'",
     ])
 
@@ -132,12 +133,12 @@ struct ClusterShardsCommand: Command {
   static let page = CommandPage(
     "sluice cluster shards", summary: "list the shards of the cluster and their owners",
     options: [
-      CommandOption("node", value: "NODE", help: "Only shards that this node owns."),
-      CommandOption("topic", value: "TOPIC", help: "Only the shard of this topic, which needn't exist."),
+      CommandOption("node", value: "NODE", help: "Only shards that NODE owns."),
+      CommandOption("topic", value: "TOPIC", help: "Only the shard of TOPIC, which needn't exist."),
       TopicCommand.json,
     ],
     examples: [
-      "All of them.": "sluice cluster shards",
+      "All shards.": "sluice cluster shards",
       "Which node serves this topic?": "sluice cluster shards --topic orders",
       "How many does each node own?": "sluice cluster shards --json | jq -r .owner | sort | uniq -c",
     ])
@@ -166,35 +167,36 @@ struct ClusterShardsCommand: Command {
 
 struct ClusterMoveCommand: Command {
   let shard: UInt32
-  /// Nil to take it back.
+  /// Nil to undo an assignment.
   let node: String?
   let isForced: Bool
   let isQuiet: Bool
 
   static let page = CommandPage(
-    "sluice cluster move", summary: "have a node own a shard, or take that back",
+    "sluice cluster move", summary: "assign a shard to a node, or undo that",
     operands: [Operand("SHARD"), Operand("NODE", .optional)],
     options: [
-      CommandOption("undo", help: "The shard goes to the node to which it belongs by itself; without NODE."),
+      CommandOption("undo", help: "Let the cluster choose the shard's node again; without NODE."),
       ClusterCommand.force, CommandOption("quiet", letter: "q", help: "Print nothing."),
     ],
     details: """
-      The node owns the shard as long as it lives and isn't drained; this holds over restarts. The shard moves after the command has ended. Its topics pause for some milliseconds.
+      The node owns the shard while it runs and isn't drained, also after restarts. The command doesn't wait for the move, which pauses the shard's topics for \
+      some milliseconds.
       """,
     examples: [
-      "A busy shard gets a machine of its own.": "sluice cluster move 17 n3",
-      "It goes back.": "sluice cluster move 17 --undo",
+      "Give a busy shard a machine of its own.": "sluice cluster move 17 n3",
+      "Let the cluster choose the node again.": "sluice cluster move 17 --undo",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     guard let number = UInt32(arguments.operands[0]) else {
       throw UsageError(
-        "'\(arguments.operands[0])' isn't a shard's number; sluice cluster shards shows them")
+        "'\(arguments.operands[0])' isn't a shard's number; sluice cluster shards prints them")
     }
     shard = number
     let name = arguments.operands.dropFirst().first
     guard (name == nil) == arguments.has("undo") else {
-      throw UsageError("move needs either the node to which the shard is to go, or --undo")
+      throw UsageError("move needs either NODE, to which the shard is assigned, or --undo")
     }
     if let name { node = try ClusterCommand.node(name) } else { node = nil }
     isForced = arguments.has("force")
@@ -207,7 +209,8 @@ struct ClusterMoveCommand: Command {
         if case .failure(let error) = result { return run.fail(error) }
         if !isQuiet {
           run.note(
-            node.map { "shard \(shard) goes to \($0)" } ?? "shard \(shard) goes where it belongs by itself")
+            node.map { "assigned shard \(shard) to \($0)" }
+              ?? "the cluster chooses the node of shard \(shard) again")
         }
         run.finish(.success)
       }
@@ -216,7 +219,7 @@ struct ClusterMoveCommand: Command {
 }
 
 struct ClusterDrainCommand: Command {
-  /// How often the nodes are asked for while the command waits.
+  /// How often the command checks the nodes while it waits.
   private static let interval = Duration.milliseconds(200)
 
   let node: String
@@ -226,19 +229,19 @@ struct ClusterDrainCommand: Command {
   let isQuiet: Bool
 
   static let page = CommandPage(
-    "sluice cluster drain", summary: "have a node give its shards away, or take that back",
+    "sluice cluster drain", summary: "hand over all shards of a node, or undo that",
     operands: [Operand("NODE")],
     options: [
-      CommandOption("undo", help: "The node may own shards again."),
-      CommandOption("wait", help: "End when the node owns no shard any more."), ClusterCommand.force,
+      CommandOption("undo", help: "Allow the node to own shards again."),
+      CommandOption("wait", help: "Wait until the node owns no shards."), ClusterCommand.force,
       CommandOption("quiet", letter: "q", help: "Print nothing."),
     ],
     details: """
-      The node gives its shards to the other nodes, a few at a time, and gets none until --undo, also after a restart. It goes on serving its clients, by way of the owners. A node that is stopped by \
-      SIGTERM gives its shards away by itself; draining is for one that is to stay without shards.
+      The node hands its shards over to the other nodes, a few at a time, and gets none until --undo, also after a restart. It keeps serving its clients through \
+      the owners. A node that is stopped by SIGTERM hands its shards over anyway; drain a node that is to keep running without shards.
       """,
     examples: [
-      "Before work on the machine of n1.": "sluice cluster drain n1 --wait",
+      "Before maintenance of n1.": "sluice cluster drain n1 --wait",
       "After it.": "sluice cluster drain n1 --undo",
     ])
 
@@ -256,7 +259,7 @@ struct ClusterDrainCommand: Command {
       client.drain(node, isWanted) { result in
         if case .failure(let error) = result { return run.fail(error) }
         let shards = info.nodes.first { $0.name == node }?.shards ?? 0
-        note(isWanted ? "\(node) gives its \(shards) shards away" : "\(node) may own shards again", run)
+        note(isWanted ? "\(node) hands over its \(shards) shards" : "\(node) may own shards again", run)
         if waits { return waitForShards(client, run) }
         if isWanted, shards > 0, let complaint = Self.complaint(about: node, in: info) {
           note(complaint, run)
@@ -270,11 +273,11 @@ struct ClusterDrainCommand: Command {
     if !isQuiet { run.note(text) }
   }
 
-  /// Why a node keeps its shards although it is drained; nil while another one may have them.
+  /// The reason why a drained node keeps its shards; nil if another node can own them.
   static func complaint(about node: String, in info: ClusterInfo) -> String? {
     if info.nodes.contains(where: { $0.name != node && $0.state == .live }) { return nil }
     return
-      "no other node may own shards, so \(node) keeps them until one joins, is reached, or isn't drained any more; --undo takes the wish back"
+      "\(node) keeps its shards until another node can own them: start one, or undo a drain with sluice cluster drain NODE --undo"
   }
 
   private func waitForShards(_ client: Client, _ run: Run) {
@@ -283,7 +286,7 @@ struct ClusterDrainCommand: Command {
       case .failure(let error): run.fail(error)
       case .success(let info):
         guard info.shards.contains(where: { $0.owner == node }) else {
-          note("\(node) owns no shard", run)
+          note("\(node) owns no shards", run)
           return run.finish(.success)
         }
         if let complaint = Self.complaint(about: node, in: info) { return run.finish(.failure, complaint) }

@@ -5,7 +5,7 @@ import SluiceCommand
 enum ClusterTable {
   // MARK: In one screen
 
-  /// What is wrong, in sentences.
+  /// The problems of the cluster, a sentence each.
   static func problems(_ info: ClusterInfo) -> [String] {
     var problems: [String] = []
     if !info.unreadiness.isEmpty { problems.append(info.unreadiness) }
@@ -74,7 +74,7 @@ enum ClusterTable {
     if engine.commitLatency != .max {
       parts.append("stored the last message in \(milliseconds(engine.commitLatency))")
     }
-    if engine.isUnsafe { parts.append("unsafe: it may lose what was acknowledged") }
+    if engine.isUnsafe { parts.append("unsafe: it may lose acknowledged records") }
     return parts.joined(separator: ", ")
   }
 
@@ -134,7 +134,7 @@ enum ClusterTable {
   static func nodes(_ info: ClusterInfo) -> String {
     guard !info.nodes.isEmpty else { return "" }
     return TextTable.render(
-      [["NODE", "ADDRESS", "STATE", "VERSION", "SHARDS", "LAST SIGN"]]
+      [["NODE", "ADDRESS", "STATE", "VERSION", "SHARDS", "LAST SEEN"]]
         + info.nodes.map { node in
           [
             node.name, node.address, state(node.state), node.version, "\(node.shards)",
@@ -162,7 +162,7 @@ enum ClusterTable {
     }
   }
 
-  /// - Parameter info: of the node that answered, which knows how long commits of its own shards take.
+  /// - Parameter info: the state of the node that answered, with the commit times of its own shards.
   static func shards(_ shards: [ClusterInfo.Shard], _ info: ClusterInfo) -> String {
     guard !shards.isEmpty else { return "" }
     return TextTable.render(

@@ -11,15 +11,15 @@ struct ContextCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice context", summary: "keep servers and credentials by name", operands: [Operand("COMMAND")],
+    "sluice context", summary: "save servers and credentials under names", operands: [Operand("COMMAND")],
     details: """
-      A context is a name for the options by which sluice finds a broker. The one in use holds for every command that names no server, neither by --server nor by \
-      SLUICE_SERVER; --context takes another. Contexts are in sluice/contexts.json in XDG_CONFIG_HOME, or in ~/.config, which only the user may read.
+      A context is a name for the options that connect to a broker. Commands without --server and SLUICE_SERVER use the context in use, or that of --context. \
+      Contexts are stored in sluice/contexts.json in XDG_CONFIG_HOME, or in ~/.config; only the user can read the file.
       """,
     examples: [
-      "A name for a broker, which is used from now on.":
+      "Save a broker as prod, and use it by default.":
         "sluice context add prod --server tls://broker.example --user alice --password-file ~/.sluice-password --use",
-      "Another one for once.": "sluice --context test topic list",
+      "Use another context once.": "sluice --context test topic list",
     ], commands: members.map { $0.page })
 }
 
@@ -28,7 +28,7 @@ protocol ContextFileCommand: Command {
   /// Whether it changes the file.
   static var changesFile: Bool { get }
 
-  /// Changes or reads the file. Returns what is printed.
+  /// Changes or reads the file, and returns the text to print.
   func perform(on file: inout ContextFile) throws(UsageError) -> String
 }
 
@@ -56,9 +56,9 @@ struct ContextAddCommand: ContextFileCommand {
   let isUsed: Bool
 
   static let page = CommandPage(
-    "sluice context add", summary: "give servers and credentials a name", operands: [Operand("NAME")],
+    "sluice context add", summary: "save servers and credentials under a name", operands: [Operand("NAME")],
     options: Commands.connecting.map { option in
-      // The environment is for commands that connect.
+      // Only commands that connect use the environment.
       var option = option
       option.environment = nil
       option.standard = nil
@@ -67,15 +67,16 @@ struct ContextAddCommand: ContextFileCommand {
       CommandOption(
         "store-secret",
         help:
-          "Keep the password or token itself, as it is in its file now; otherwise the file is read each time."
+          "Store the password or token itself, read from its file now. Otherwise the file is read each time."
       ),
-      CommandOption("use", help: "Use the context from now on."),
-      CommandOption("replace", help: "Replace a context of that name. Otherwise it is an error."),
+      CommandOption("use", help: "Make it the context in use."),
+      CommandOption(
+        "replace", help: "Replace a context of that name. Otherwise an existing name is an error."),
     ],
-    details: "The first context that is made is used from then on.",
+    details: "The first context that is added becomes the one in use.",
     examples: [
-      "The broker of this machine, on another port.": "sluice context add here --server 127.0.0.1:7500",
-      "One that needs a token, which is kept with it.":
+      "A broker on this machine, on another port.": "sluice context add here --server 127.0.0.1:7500",
+      "A broker that requires a token, which is stored in the context.":
         "sluice context add prod --server tls://broker.example --token-file token.txt --store-secret",
     ])
 
@@ -83,9 +84,9 @@ struct ContextAddCommand: ContextFileCommand {
     name = try ContextName.read(arguments.operands[0])
     isReplacing = arguments.has("replace")
     isUsed = arguments.has("use")
-    // What can't be used later is said now.
+    // Reports invalid options now instead of at the first use.
     _ = try ClientAccess([arguments])
-    guard arguments.has("server") else { throw UsageError("which broker? Say --server HOST") }
+    guard arguments.has("server") else { throw UsageError("no server is given; name one with --server HOST") }
     var context = ContextFile.Context()
     for option in Commands.connecting where arguments.has(option.name) {
       context[option.name] = arguments.texts(option.name).map { Self.whole($0, option) }
@@ -103,7 +104,7 @@ struct ContextAddCommand: ContextFileCommand {
     self.context = context
   }
 
-  /// A file by its whole path: the context is used elsewhere, too.
+  /// The absolute path of a file, since the context is also used in other directories.
   private static func whole(_ text: String, _ option: CommandOption) -> String {
     guard option.kind == .file, !text.hasPrefix("/"), let here = Environment.workingDirectory else {
       return text
@@ -112,23 +113,25 @@ struct ContextAddCommand: ContextFileCommand {
   }
 
   func perform(on file: inout ContextFile) throws(UsageError) -> String {
-    guard isReplacing || file.contexts[name] == nil else {
-      throw UsageError("there is a context \(name) already; say --replace to replace it")
+    let exists = file.contexts[name] != nil
+    guard isReplacing || !exists else {
+      throw UsageError("context \(name) exists; add --replace to replace it")
     }
     file.contexts[name] = context
     if isUsed || file.contexts.count == 1 { file.current = name }
-    return "context \(name) is there\(file.current == name ? ", and in use" : "")\n"
+    return
+      "\(exists ? "Replaced" : "Created") context \(name)\(file.current == name ? ", the one in use" : "")\n"
   }
 }
 
 struct ContextUseCommand: ContextFileCommand {
-  /// Nil for none.
+  /// Nil for no context.
   let name: String?
 
   static let page = CommandPage(
-    "sluice context use", summary: "use a context from now on", operands: [Operand("NAME")],
-    details: "NAME may be a dash: then none is used.",
-    examples: ["From now on.": "sluice context use prod", "None any more.": "sluice context use -"])
+    "sluice context use", summary: "choose the context that commands use", operands: [Operand("NAME")],
+    details: "With - as NAME, no context is in use.",
+    examples: ["Use the context prod.": "sluice context use prod", "Use no context.": "sluice context use -"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     let text = arguments.operands[0]
@@ -138,7 +141,7 @@ struct ContextUseCommand: ContextFileCommand {
   func perform(on file: inout ContextFile) throws(UsageError) -> String {
     if let name { _ = try file.find(name) }
     file.current = name
-    return name.map { "context \($0) is in use\n" } ?? "no context is in use\n"
+    return name.map { "Context \($0) is in use\n" } ?? "No context is in use\n"
   }
 }
 
@@ -149,7 +152,7 @@ struct ContextListCommand: ContextFileCommand {
 
   static let page = CommandPage(
     "sluice context list", summary: "list contexts", options: [TopicCommand.json],
-    examples: ["Which are there, and which is in use.": "sluice context list"])
+    examples: ["All contexts, with a star at the one in use.": "sluice context list"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     asJSON = arguments.has("json")
@@ -177,14 +180,14 @@ struct ContextListCommand: ContextFileCommand {
 struct ContextShowCommand: ContextFileCommand {
   static let changesFile = false
 
-  /// Nil for the one in use.
+  /// Nil for the context in use.
   let name: String?
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice context show", summary: "show what a context has", operands: [Operand("NAME", .optional)],
-    options: [TopicCommand.json], details: "Without NAME, the one in use. Secrets aren't shown.",
-    examples: ["Which broker do commands talk to?": "sluice context show"])
+    "sluice context show", summary: "show a context's options", operands: [Operand("NAME", .optional)],
+    options: [TopicCommand.json], details: "Without NAME, shows the context in use. Secrets aren't printed.",
+    examples: ["Which broker do commands use?": "sluice context show"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     name = try arguments.operands.first.map { text throws(UsageError) in try ContextName.read(text) }
@@ -206,8 +209,8 @@ struct ContextRemoveCommand: ContextFileCommand {
   let name: String
 
   static let page = CommandPage(
-    "sluice context remove", summary: "forget a context", operands: [Operand("NAME")],
-    examples: ["It isn't needed any more.": "sluice context remove test"])
+    "sluice context remove", summary: "remove a context", operands: [Operand("NAME")],
+    examples: ["Remove the context test.": "sluice context remove test"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     name = try ContextName.read(arguments.operands[0])
@@ -218,7 +221,7 @@ struct ContextRemoveCommand: ContextFileCommand {
     file.contexts[name] = nil
     let wasUsed = file.current == name
     if wasUsed { file.current = nil }
-    return "context \(name) is gone\(wasUsed ? "; no context is in use" : "")\n"
+    return "Removed context \(name)\(wasUsed ? "; no context is in use" : "")\n"
   }
 }
 
@@ -231,7 +234,7 @@ enum ContextName {
     }
     guard isPlain, !text.isEmpty, !text.hasPrefix("-"), text.utf8.count <= 64 else {
       throw UsageError(
-        "'\(text)' can't be a context's name: it has letters, digits, dots, dashes and underscores, 64 at the most"
+        "'\(text)' can't be the name of a context: use at most 64 letters, digits, dots, dashes and underscores"
       )
     }
     return text
@@ -242,7 +245,7 @@ enum ContextName {
 private enum ContextText {
   static func shown(_ context: ContextFile.Context) -> [(option: String, text: String)] {
     context.sorted { $0.key < $1.key }.map { option, values in
-      (option, ContextFile.secrets.contains(option) ? "(kept, not shown)" : values.joined(separator: ","))
+      (option, ContextFile.secrets.contains(option) ? "(stored, not shown)" : values.joined(separator: ","))
     }
   }
 

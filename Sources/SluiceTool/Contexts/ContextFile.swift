@@ -2,24 +2,24 @@ import Glibc
 import SluiceAccess
 import SluiceCommand
 
-/// Servers and credentials by name, and which of them is in use. In a file of the user's:
+/// The user's file of contexts (servers and credentials by name), with the name of the one in use:
 ///
 ///     {"current":"prod","contexts":{"prod":{"server":["tls://broker.example"],"user":["alice"],"password":["secret"]}}}
 ///
-/// The members of a context are options of the program, and `password` or `token`, the secret itself.
+/// The members of a context are options of the program, or a stored secret: `password` or `token`.
 struct ContextFile {
-  /// The options of a context by their names; for an option without value, an empty text.
+  /// The values of a context's options by name; an option without a value has an empty text.
   typealias Context = [String: [String]]
 
   static let secrets = ["password", "token"]
-  /// More than any file has that a person makes.
+  /// The longest file, in bytes; far more than a person writes.
   private static let longest = 1 << 20
 
   var contexts: [String: Context] = [:]
-  /// The name of the context that is in use; nil for none.
+  /// The name of the context in use; nil for none.
   var current: String?
 
-  /// `$XDG_CONFIG_HOME/sluice/contexts.json`, or the same in `~/.config`; nil without a home.
+  /// `$XDG_CONFIG_HOME/sluice/contexts.json`, or the same in `~/.config`; nil if neither directory is known.
   static var path: String? {
     if let directory = Environment.value("XDG_CONFIG_HOME"), directory.hasPrefix("/") {
       return "\(directory)/sluice/contexts.json"
@@ -30,9 +30,9 @@ struct ContextFile {
 
   init() {}
 
-  /// The file as it is; empty when there is none.
+  /// Reads the file; returns an empty one if it doesn't exist.
   ///
-  /// - Throws: `UsageError` when it can't be read, isn't such a file, or has a secret that other users may read.
+  /// - Throws: `UsageError` if it can't be read, has another format, or contains a secret that other users can read.
   static func load() throws(UsageError) -> ContextFile {
     guard let path else { return ContextFile() }
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
@@ -56,7 +56,7 @@ struct ContextFile {
     let isPrivate = status.st_mode & 0o077 == 0
     guard isPrivate || !file.hasSecret else {
       throw UsageError(
-        "\(path) has a secret in it, and other users may read it (mode \(String(status.st_mode & 0o777, radix: 8))); say chmod 600 \(path), and consider the secret known"
+        "\(path) contains a secret, and other users can read it (mode \(String(status.st_mode & 0o777, radix: 8))); run chmod 600 \(path), and replace the secret"
       )
     }
     return file
@@ -66,7 +66,7 @@ struct ContextFile {
     contexts.values.contains { context in Self.secrets.contains { context[$0] != nil } }
   }
 
-  /// - Throws: `ValueError` for what isn't such a file.
+  /// - Throws: `ValueError` if the bytes aren't such a file.
   init(_ bytes: [UInt8]) throws(ValueError) {
     guard let members = try JSONReader.read(bytes).object else { throw ValueError("it isn't an object") }
     current = members["current"]?.text
@@ -93,20 +93,20 @@ struct ContextFile {
     return .object([("current", current.map { .text($0) }), ("contexts", .object(contexts))])
   }
 
-  /// Changes the file, whole or not at all, after processes that are changing it. A link is followed. Only this user may read the new file.
+  /// Changes the file atomically, one process at a time. Follows a symbolic link. Only this user can read the new file.
   ///
-  /// - Parameter change: when it throws, nothing has happened.
+  /// - Parameter change: if it throws, the file stays unchanged.
   /// - Returns: what `change` returns.
-  /// - Throws: `UsageError` of `change`, and when the file can't be read or replaced.
+  /// - Throws: the `UsageError` of `change`; also if the file can't be read or replaced.
   static func edit<Answer>(
     _ change: (inout ContextFile) throws(UsageError) -> Answer
   ) throws(UsageError) -> Answer {
     guard let path else {
-      throw UsageError("there is no place for contexts: neither XDG_CONFIG_HOME nor HOME is set")
+      throw UsageError("contexts can't be stored: neither XDG_CONFIG_HOME nor HOME is set")
     }
     let directory = FilePath(FileReplacement.directory(of: path))
     if let reason = directory.makeDirectory(mode: 0o700) {
-      throw UsageError("cannot make \(directory): \(reason)")
+      throw UsageError("cannot create \(directory): \(reason)")
     }
     do {
       let place = try FileReplacement.place(of: path, making: true).place
@@ -125,17 +125,17 @@ struct ContextFile {
 
   /// The context of that name.
   ///
-  /// - Throws: `UsageError` when there is none.
+  /// - Throws: `UsageError` if it doesn't exist.
   func find(_ name: String) throws(UsageError) -> Context {
     if let context = contexts[name] { return context }
     let names = contexts.keys.sorted()
-    let advice = names.isEmpty ? "; sluice context add makes one" : Spelling.advice(for: name, in: names)
+    let advice = names.isEmpty ? "; sluice context add creates one" : Spelling.advice(for: name, in: names)
     throw UsageError("there is no context \(name)\(advice)")
   }
 }
 
 extension ParsedArguments {
-  /// The options of a context, as if they had been given.
+  /// Parsed arguments with the options of a context.
   init(_ context: ContextFile.Context, named name: String) {
     self.init()
     for (option, values) in context { add(option, values, from: "context \(name)") }

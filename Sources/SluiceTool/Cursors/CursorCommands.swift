@@ -11,12 +11,12 @@ struct CursorCommand: CommandGroup {
     "sluice cursor", summary: "list, move and delete durable cursors and groups",
     operands: [Operand("COMMAND")],
     details: """
-      A durable cursor is a place in a topic that the broker remembers by name; sluice sub --cursor makes, uses and moves it. A group has one, too, \
+      A durable cursor is a position in a topic that the broker stores under a name; sluice sub --cursor creates and commits it. A group has a cursor as well, \
       which its members share.
       """,
     examples: [
-      "The cursors of all topics, and how far behind they are.": "sluice cursor list",
-      "Read the last hour once more.": "sluice cursor move orders.eu billing --to time:-1h",
+      "The cursors of all topics, and their lag.": "sluice cursor list",
+      "Replay the last hour.": "sluice cursor move orders.eu billing --to time:-1h",
     ], commands: members.map { $0.page })
 }
 
@@ -28,9 +28,9 @@ struct CursorListCommand: Command {
     operands: [Operand("TOPIC", .optional)], options: [HiddenTopics.option, TopicCommand.json],
     details: CursorList.columns,
     examples: [
-      "All of them, and how far behind they are.": "sluice cursor list",
+      "All cursors and groups, and their lag.": "sluice cursor list",
       "Those of a topic.": "sluice cursor list orders.eu",
-      "Those without members.": "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'",
+      "Those that no client uses.": "sluice cursor list orders.eu --json | jq 'select(.members == 0).cursor'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -43,9 +43,9 @@ struct CursorListCommand: Command {
 /// Prints the cursors, or the groups, of a topic or of all topics.
 struct CursorList {
   static let columns = """
-    BEHIND is how many records there are from its next one to the end of the topic, BYTES how many bytes they have, and BEHIND FOR the age of the first of them; ? while the \
-    broker hasn't found it on its disk. UNACKED are records that are with members of a group, AGAIN is how often a record was delivered again, DEAD LETTERS how many were given up \
-    for other readers: both since the broker has started or the group was moved.
+    BEHIND is the number of records from the cursor to the end of the topic, BYTES their size, and BEHIND FOR the age of the oldest; ? until the broker has found \
+    it on its disk. UNACKED counts records that a group's members haven't acknowledged. REDELIVERED counts repeated deliveries, and DEAD LETTERS the records that \
+    the group published to its dead-letter topic: both since the broker's start, or since the group was moved.
     """
 
   /// Nil for all.
@@ -83,7 +83,7 @@ struct CursorList {
     }
   }
 
-  /// Topics that are gone, or that the client may not read, are left out.
+  /// Leaves out topics that were deleted meanwhile, or that the client may not read.
   private func gather(_ topics: [String], _ client: Client, _ run: Run) {
     TopicGathering<[CursorInfo]>(of: topics) { topic, completion in
       client.cursors(of: topic) { result in
@@ -116,29 +116,29 @@ struct CursorMoveCommand: ConfirmedRequest {
   let name: String
   let start: SubscriptionPlan.Start
   private let destination: String
-  var confirmation: String { "moved \(name) of \(topic) to \(destination)" }
+  var confirmation: String { "moved \(name) of topic \(topic) to \(destination)" }
 
   static let page = CommandPage(
-    "sluice cursor move", summary: "put a durable cursor or a group elsewhere in its topic",
+    "sluice cursor move", summary: "move a durable cursor or a group to another position",
     operands: [Operand("TOPIC"), Operand("NAME")],
     options: [
       CommandOption(
         "to", value: "START",
-        help: "Where to, as with sluice sub --from: earliest, new, last:N, offset:K, time:T.",
+        help: "The new position, as in sluice sub --from: earliest, new, last:N, offset:K, time:T.",
         choices: ["earliest", "new"]), TopicCommand.quiet,
     ],
     details:
-      "Makes the cursor if there is none. Its subscribers end, and go on there when they subscribe again.",
+      "Creates the cursor if it doesn't exist. Its subscribers end; when they subscribe again, they continue at the new position.",
     examples: [
-      "Everything once more.": "sluice cursor move orders.eu billing --to earliest",
-      "Leave out what has come so far.": "sluice cursor move orders.eu billing --to new",
+      "Replay everything.": "sluice cursor move orders.eu billing --to earliest",
+      "Skip the backlog.": "sluice cursor move orders.eu billing --to new",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     name = try CursorOptions.operand(arguments.operands[1])
     guard let start = try arguments.value("to", SubCommand.start) else {
-      throw UsageError("where to? Say --to with earliest, new, last:N, offset:K or time:T")
+      throw UsageError("no position is given; add --to with earliest, new, last:N, offset:K or time:T")
     }
     self.start = start
     destination = arguments.text("to") ?? ""
@@ -154,13 +154,13 @@ struct CursorDeleteCommand: ConfirmedRequest {
   let topic: String
   let name: String
   let isQuiet: Bool
-  var confirmation: String { "deleted \(name) of \(topic)" }
+  var confirmation: String { "deleted \(name) of topic \(topic)" }
 
   static let page = CommandPage(
-    "sluice cursor delete", summary: "forget a durable cursor or a group",
+    "sluice cursor delete", summary: "delete a durable cursor or a group",
     operands: [Operand("TOPIC"), Operand("NAME")], options: [TopicCommand.quiet],
-    details: "Its subscribers are told, and end.",
-    examples: ["It isn't needed any more.": "sluice cursor delete orders.eu billing"])
+    details: "Its subscribers end with an error.",
+    examples: ["Delete the cursor billing.": "sluice cursor delete orders.eu billing"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -175,9 +175,9 @@ struct CursorDeleteCommand: ConfirmedRequest {
 
 /// Durable cursors and groups, for people and as objects of JSON.
 enum CursorTable {
-  /// The heads of the columns with numbers, as sluice topic show has them.
+  /// The headings of the columns with numbers, the same as in sluice topic show.
   private static let head = [
-    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN", "DEAD LETTERS", "IDLE",
+    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "REDELIVERED", "DEAD LETTERS", "IDLE",
   ]
 
   static func list(_ cursors: [CursorInfo]) -> String {
@@ -186,7 +186,7 @@ enum CursorTable {
       [["CURSOR", "KIND"] + head] + cursors.map(row), leftColumns: 2)
   }
 
-  /// The same of several topics.
+  /// The same for several topics.
   static func list(_ entries: [CursorList.Entry]) -> String {
     guard !entries.isEmpty else { return "" }
     return TextTable.render(
@@ -194,7 +194,7 @@ enum CursorTable {
         + entries.map { [$0.topic] + row($0.cursor) }, leftColumns: 3)
   }
 
-  /// One of them, in lines.
+  /// One cursor or group, a property a line.
   ///
   /// - Parameter members: the members of a group that are known.
   static func show(_ cursor: CursorInfo, of topic: String, members: [TopicInfo.Subscription] = []) -> String {
@@ -216,13 +216,13 @@ enum CursorTable {
     return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
   }
 
-  /// What a group has lost, if it has.
+  /// Rows for records that the group gave up or missed, if there are any.
   private static func rest(_ cursor: CursorInfo) -> [[String]] {
     [("given up", cursor.abandoned), ("missed", cursor.missed)].filter { $0.1 > 0 }
       .map { [$0.0, HoldText.records($0.1)] }
   }
 
-  /// The age of the first record that it has yet to take; nothing without one.
+  /// The age of the oldest record in its backlog; empty without a backlog.
   private static func age(_ cursor: CursorInfo) -> String {
     switch cursor.age {
     case CursorInfo.unknown: "?"
@@ -235,11 +235,11 @@ enum CursorTable {
     let name = member.client.isEmpty ? "no name" : ShownText.line(member.client)
     let demand =
       member.granted == .max
-      ? "asks for all" : "asks for \(member.granted - min(member.granted, member.sent)) more"
-    return "\(name) on \(member.place), got \(HoldText.records(member.sent)), \(demand)"
+      ? "unlimited demand" : "demand for \(member.granted - min(member.granted, member.sent)) more"
+    return "\(name) on \(member.place), received \(HoldText.records(member.sent)), \(demand)"
   }
 
-  /// What only a group counts.
+  /// A count that only groups have; empty for a cursor.
   private static func group(_ cursor: CursorInfo, _ count: UInt64) -> String {
     cursor.kind == .group ? "\(count)" : ""
   }

@@ -6,12 +6,12 @@ struct GroupCommand: CommandGroup {
   static var members: [any Command.Type] { [GroupListCommand.self, GroupShowCommand.self] }
 
   static let page = CommandPage(
-    "sluice group", summary: "list and inspect groups", operands: [Operand("COMMAND")],
+    "sluice group", summary: "list and show groups", operands: [Operand("COMMAND")],
     details:
-      "A group shares the records of a topic among its members; sluice sub --group joins one. sluice cursor moves and deletes groups.",
+      "A group shares the records of a topic among its members; sluice sub --group joins one. To move or delete a group, see sluice cursor.",
     examples: [
-      "All groups, and how far behind they are.": "sluice group list",
-      "One of them.": "sluice group show jobs workers",
+      "All groups, and their lag.": "sluice group list",
+      "A group and its members.": "sluice group show jobs workers",
     ], commands: members.map { $0.page })
 }
 
@@ -24,8 +24,8 @@ struct GroupListCommand: Command {
     options: [HiddenTopics.option, TopicCommand.json], details: CursorList.columns,
     examples: [
       "Those of a topic.": "sluice group list jobs",
-      "The one that is furthest behind.": "sluice group list --json | jq -s 'max_by(.behind)'",
-      "Those whose next record is older than a minute.":
+      "The group with the largest lag.": "sluice group list --json | jq -s 'max_by(.behind)'",
+      "Groups whose next record is older than a minute.":
         "sluice group list --json | jq 'select(.behind_ms > 60000) | .cursor'",
     ])
 
@@ -45,8 +45,8 @@ struct GroupShowCommand: Command {
     "sluice group show", summary: "show a group", operands: [Operand("TOPIC"), Operand("GROUP")],
     options: [TopicCommand.json],
     details:
-      "Members are listed that are among the first hundred subscribers of the topic, and that the client may know of.",
-    examples: ["How far is it?": "sluice group show jobs workers"])
+      "Lists members that are among the first hundred subscribers of the topic, and that the client may see.",
+    examples: ["A group's lag and members.": "sluice group show jobs workers"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -65,7 +65,7 @@ struct GroupShowCommand: Command {
           return run.finish(.failure, "topic \(topic) has no group \(name)\(advice)")
         }
         client.topic(show: topic) { result in
-          // One that can't be shown any more was deleted meanwhile.
+          // A topic that can't be shown was deleted meanwhile.
           let subscriptions = (try? result.get())?.subscriptions ?? []
           let members = subscriptions.filter { $0.consumer == name }
           run.print(

@@ -4,7 +4,7 @@ import SluiceWire
 
 /// The format of records on standard output.
 enum OutputFormat {
-  /// The payload, and a line break behind it.
+  /// The payload and a line break.
   case lines
   /// The payload and nothing else.
   case raw
@@ -14,7 +14,7 @@ enum OutputFormat {
   case json(RecordJSON)
   case template(RecordTemplate)
 
-  /// - Parameter isShown: whether the output is a terminal, which must not obey what a record contains.
+  /// - Parameter isShown: whether the output is a terminal, which must not execute control sequences of a record.
   func append(
     _ record: TopicRecord, deliveries: Int? = nil, isShown: Bool = false, to output: inout [UInt8]
   ) {
@@ -27,7 +27,7 @@ enum OutputFormat {
     }
   }
 
-  /// Writes the record for a terminal: what came from its producer is escaped, except where `--raw` requests the bytes.
+  /// Writes the record for a terminal, with escapes in everything that its producer chose, except for `--raw`.
   func append(shown parts: RecordParts, to output: inout [UInt8]) {
     switch self {
     case .raw, .frames, .json: unsafe append(parts.payload, of: parts, to: &output)
@@ -47,7 +47,7 @@ enum OutputFormat {
     }
   }
 
-  /// - Parameter parts: evaluated only where more than the payload is printed.
+  /// - Parameter parts: evaluated only if more than the payload is printed.
   func append(
     _ payload: UnsafeRawBufferPointer, of parts: @autoclosure () -> RecordParts, to output: inout [UInt8]
   ) {
@@ -79,9 +79,9 @@ struct RecordParts {
   var headers: [Message.Header]
   /// How many times the group has delivered it, this one included; nil without a group.
   var deliveries: Int?
-  /// Valid as long as the record is.
+  /// Valid for the lifetime of the record.
   var payload: UnsafeRawBufferPointer
-  /// The bytes of the payload as published; nil for those of ``payload``.
+  /// The size of the published payload; nil for the size of ``payload``.
   var size: Int?
 }
 
@@ -91,9 +91,10 @@ struct RecordParts {
 /// {"offset":7,"topic":"orders","time":"2026-02-03T04:05:06.789Z","key":"k","headers":[{"name":"n","value":"v"}],"payload":"text"}
 /// ```
 ///
-/// Key and headers are left out when there are none. A record of a group has "deliveries" behind its time. Bytes that aren't UTF-8 stand in base 64, under the name with `_base64` behind it.
+/// Key and headers are left out if the record has none. A record of a group has "deliveries" after its time. Bytes that aren't UTF-8 are encoded in base 64,
+/// under the name with `_base64` appended.
 final class RecordJSON {
-  /// The topic and the time as JSON, which many records in a row share.
+  /// The last topic and time as JSON, since many records in a row share them.
   private var common: (topic: String, time: Int64, text: [UInt8]) = ("", 0, [])
 
   func append(_ record: RecordParts, to output: inout [UInt8]) {
@@ -146,14 +147,14 @@ final class RecordJSON {
     }
   }
 
-  /// Printable ASCII that stands for itself.
+  /// Printable ASCII that needs no escape in JSON.
   @inline(__always)
   private static func isPlain(_ byte: UInt8) -> Bool {
     byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
   }
 }
 
-/// Numbers as digits, without a string in between.
+/// Writes numbers as digits without allocating a string.
 enum Decimal {
   static func append(_ number: UInt64, to output: inout [UInt8]) {
     unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in

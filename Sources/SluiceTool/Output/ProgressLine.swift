@@ -3,11 +3,11 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// How far something long is: one line of standard error that is written anew several times a second, on a terminal only.
+/// The progress of a long operation: one line of standard error that is rewritten several times per second, only on a terminal.
 ///
 /// Belongs to the run's loop.
 final class ProgressLine {
-  /// How far it is.
+  /// The progress at one moment.
   struct Figures {
     enum Unit {
       case bytes
@@ -15,15 +15,15 @@ final class ProgressLine {
     }
 
     var done: UInt64
-    /// Nil when the end isn't known.
+    /// Nil if the total isn't known.
     var total: UInt64?
     var unit: Unit
-    /// What else there is to say: "3 not acknowledged yet".
+    /// A remark at the end: "3 not acknowledged yet".
     var note = ""
   }
 
   private static let interval = Duration.milliseconds(200)
-  /// No line for what is done so soon.
+  /// The time before the first line appears, so that short operations have none.
   private static let patience = Duration.milliseconds(500)
 
   private let run: Run
@@ -32,12 +32,12 @@ final class ProgressLine {
   let line: TerminalLine
   private var isOver = false
 
-  /// Begins to show progress; does nothing where standard error isn't a terminal.
+  /// Begins to show progress; does nothing if standard error isn't a terminal.
   ///
   /// - Parameters:
-  ///   - run: the run, whose loop it belongs to.
-  ///   - figures: how far it is now; nil where there is nothing to show. Called on the loop.
-  /// - Returns: the line, which other threads hide while they print; nil where standard error isn't a terminal.
+  ///   - run: the run, on whose loop the line is updated.
+  ///   - figures: returns the present progress; nil to hide the line. Called on the loop.
+  /// - Returns: the line, which other threads hide while they print; nil if standard error isn't a terminal.
   @discardableResult
   static func start(_ run: Run, _ figures: @escaping () -> Figures?) -> TerminalLine? {
     guard isatty(STDERR_FILENO) == 1 else { return nil }
@@ -68,7 +68,7 @@ final class ProgressLine {
     line.show(TerminalStyle.standardError.dim(text))
   }
 
-  /// Removes the line, so that something else can be written. It comes back unless it is over.
+  /// Removes the line, so that other text can be written. It comes back with the next update.
   func clear() { line.clear() }
 
   /// Removes the line for good.
@@ -91,7 +91,7 @@ final class ProgressLine {
     let rate = Double(figures.done) / seconds
     var parts: [String] = []
     if let total = figures.total, total > 0 {
-      // What was to come may have been an estimate.
+      // The total may have been an estimate.
       let done = min(figures.done, total)
       let share = Int(Double(done) / Double(total) * 100)
       parts.append("\(amount(figures.done, figures.unit)) of \(amount(total, figures.unit)) (\(share) %)")
@@ -115,7 +115,7 @@ final class ProgressLine {
   }
 }
 
-/// The last line of a terminal, which is written anew and again. From any thread.
+/// The last line of a terminal, which is rewritten in place. From any thread.
 final class TerminalLine: Sendable {
   private let descriptor: Int32
   private let isShown = Mutex(false)
@@ -134,7 +134,7 @@ final class TerminalLine: Sendable {
   /// Removes the line, if there is one.
   func clear() { hidden {} }
 
-  /// Removes the line and runs `body`, which prints something else; the line isn't shown meanwhile.
+  /// Removes the line and runs `body`, which prints other text; the line isn't shown meanwhile.
   func hidden<Result>(_ body: () -> Result) -> Result {
     isShown.withLock { isShown in
       if isShown { Descriptor.write("\r\u{1B}[K", to: descriptor) }
@@ -144,8 +144,8 @@ final class TerminalLine: Sendable {
   }
 }
 
-/// Styles of text on a terminal, by the rules of no-color.org: none where `NO_COLOR` is set and not empty, nor where the terminal is a dumb one or the output
-/// isn't a terminal.
+/// Styles of text on a terminal, by the rules of no-color.org: none if `NO_COLOR` is set and not empty, if the terminal is a dumb one, or if the output isn't a
+/// terminal.
 struct TerminalStyle {
   static let standardError = TerminalStyle(STDERR_FILENO)
 

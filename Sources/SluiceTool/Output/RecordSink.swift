@@ -5,16 +5,16 @@ import SluiceIO
 
 /// The destination of records: standard output, or commands. Used on the loop.
 protocol RecordSink: AnyObject {
-  /// Takes a record over; it is printed by the next `flush()` at the latest.
+  /// Accepts a record; the next `flush()` prints it at the latest.
   ///
   /// - Parameter deliveries: how many times the group has delivered it, this one included; nil without a group.
   func take(_ record: TopicRecord, deliveries: Int?)
 
-  /// Passes on the records taken, and waits if too many bytes are under way. Returns the records that were printed during the call; `progress`
+  /// Passes on the accepted records, and waits if too many bytes are in flight. Returns the records that were printed during the call; `progress`
   /// reports the others later.
   func flush() -> Printed
 
-  /// Drops records that aren't being printed, and later ones; calls `done` on the loop when no record is being printed any more.
+  /// Drops records that aren't being printed, and later ones; calls `done` on the loop once no record is being printed.
   func abandon(_ done: @escaping @Sendable () -> Void)
 
   /// Called on the loop, some time after `flush()`.
@@ -38,7 +38,7 @@ struct Printed: Sendable {
   static let nothing = Printed(records: 0, bytes: 0)
 
   var records: Int
-  /// As written.
+  /// Written bytes.
   var bytes: Int
 }
 
@@ -46,23 +46,23 @@ struct Printed: Sendable {
 enum SinkFailure: Error {
   /// The reader of standard output is gone.
   case closedPipe
-  /// The command has refused the record.
+  /// The command has failed for the record.
   case refused(String)
   case failed(String)
 }
 
 /// Records on standard output.
 ///
-/// Writes that can't block are made on the loop: without another thread in between, demand of one record at a time is answered at once. The
-/// rest is written by a thread, so that a reader that stops doesn't keep the loop from the broker's keepalive.
-// Unchecked: used on its loop; what the thread does is in `queue`.
+/// Writes that can't block are made on the loop: without a switch of threads, demand of one record at a time has the least latency. A thread makes
+/// the others, so that a stopped reader doesn't block the loop, which answers the broker's keepalive.
+// Unchecked: used on its loop; the thread runs only the work of `queue`.
 final class StandardOutput: RecordSink, @unchecked Sendable {
   private struct Chunk: Sendable {
     var bytes: [UInt8]
     var records: Int
   }
 
-  /// The bytes that may wait to be written before the loop waits, too.
+  /// The bytes that may wait to be written before the loop blocks.
   private static let limit = 16 << 20
   /// The bytes that a ready pipe takes without blocking.
   private static let atomicSize = 4096
@@ -72,7 +72,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
 
   private let format: OutputFormat
   private let descriptor: Int32
-  /// As messages name it.
+  /// The name of the output in messages.
   private let name: String
   private let loop: EpollLoop
   private let neverBlocks: Bool
@@ -126,7 +126,7 @@ final class StandardOutput: RecordSink, @unchecked Sendable {
     queue.close { [loop] in loop.execute(done) }
   }
 
-  /// True once the reader of the pipe is gone. A write would notice that only with the next record.
+  /// True once the pipe has no reader. A write would notice that only at the next record.
   var isClosed: Bool {
     guard isPipe else { return false }
     var state = pollfd(fd: descriptor, events: 0, revents: 0)

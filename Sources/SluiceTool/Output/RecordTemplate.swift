@@ -1,7 +1,7 @@
 import SluiceClient
 import SluiceCommand
 
-/// A line with places for parts of a record: `{offset} {payload}`.
+/// A line with placeholders for parts of a record: `{offset} {payload}`.
 struct RecordTemplate {
   private enum Piece {
     case text([UInt8])
@@ -58,7 +58,7 @@ struct RecordTemplate {
         case "\\": plain.append(UInt8(ascii: "\\"))
         case let other:
           throw ValueError(
-            "'\(text)': '\\\(other.map(String.init) ?? "")' means nothing; there are \\n \\t \\0 \\\\")
+            "'\(text)': '\\\(other.map(String.init) ?? "")' isn't an escape; there are \\n \\t \\0 \\\\")
         }
       default:
         plain += Array(String(letter).utf8)
@@ -88,7 +88,7 @@ struct RecordTemplate {
     }
   }
 
-  /// Writes the record's line, with its line break. What the record lacks is written as nothing.
+  /// Writes the record's line, with its line break. Parts that the record lacks are empty.
   func append(_ record: RecordParts, to output: inout [UInt8]) {
     for piece in pieces {
       switch piece {

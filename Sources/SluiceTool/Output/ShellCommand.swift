@@ -5,11 +5,11 @@ import SluiceIO
 
 /// Runs a shell command for every record, one after the other, with the payload on its standard input.
 ///
-/// The command finds `SLUICE_TOPIC`, `SLUICE_OFFSET` and `SLUICE_TIME` in its environment; for a record with a key `SLUICE_KEY` and `SLUICE_KEY_BASE64`, and for
-/// records of a group `SLUICE_DELIVERIES`, too.
-// Unchecked: used on its loop; what the thread does is in `queue`.
+/// The command's environment has `SLUICE_TOPIC`, `SLUICE_OFFSET` and `SLUICE_TIME`; also `SLUICE_KEY` and `SLUICE_KEY_BASE64` for a record with a key, and
+/// `SLUICE_DELIVERIES` for a record of a group.
+// Unchecked: used on its loop; the thread runs only the work of `queue`.
 final class CommandRunner: RecordSink, @unchecked Sendable {
-  /// The bytes of payload that may wait before the loop waits, too.
+  /// The bytes of payload that may wait before the loop blocks.
   private static let limit = 16 << 20
 
   var progress: (Result<Printed, SinkFailure>) -> Void = { _ in }
@@ -45,7 +45,7 @@ final class CommandRunner: RecordSink, @unchecked Sendable {
   }
 }
 
-/// A command of the shell, run once for a record.
+/// A shell command that runs once for a record.
 struct ShellCommand {
   private let command: String
   private let record: TopicRecord
@@ -65,16 +65,16 @@ struct ShellCommand {
     }
   }
 
-  /// Runs it, waits for its end, and returns what it has written to its standard output.
+  /// Runs it, waits for its end, and returns its standard output.
   func answer() -> Result<[UInt8], SinkFailure> {
     guard let output = Pipe() else { return .failure(failed(errno)) }
     var answer: [UInt8] = []
     return start(output: output) { input in answer = exchange(input, output) }.map { answer }
   }
 
-  /// Starts it, has `write` close the writing end of its input, and waits for its end.
+  /// Starts it, calls `write`, which closes the writing end of its input, and waits for its end.
   ///
-  /// - Parameter output: where its standard output goes; nil for that of this program. Closed on failure.
+  /// - Parameter output: the pipe for its standard output; nil for the output of this program. Closed on failure.
   private func start(output: Pipe?, _ write: (Pipe) -> Void) -> Result<Void, SinkFailure> {
     guard let input = Pipe() else {
       let code = errno
@@ -95,7 +95,7 @@ struct ShellCommand {
     return end(of: child)
   }
 
-  /// Gives it the payload and takes what it writes, whichever it is ready for.
+  /// Writes the payload and reads the output, whichever is ready.
   private func exchange(_ input: Pipe, _ output: Pipe) -> [UInt8] {
     _ = fcntl(input.writing, F_SETFL, O_NONBLOCK)
     var answer: [UInt8] = []
@@ -115,7 +115,7 @@ struct ShellCommand {
         if unsafe poll(&waiting, isGiving ? 2 : 1, -1) < 0, errno != EINTR { break }
         if isGiving, waiting[1].revents != 0 {
           let count = unsafe write(input.writing, payload.baseAddress! + given, payload.count - given)
-          // A command that closes its input has had enough of it.
+          // A command may close its input early.
           if count >= 0 { given += count } else if errno != EAGAIN, errno != EINTR { given = payload.count }
         }
         guard waiting[0].revents != 0 else { continue }
@@ -132,9 +132,9 @@ struct ShellCommand {
     var status: Int32 = 0
     while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
-    if signal != 0 { return .failure(.refused("the command was ended by signal \(signal) at \(place)")) }
+    if signal != 0 { return .failure(.refused("the command for \(place) was ended by signal \(signal)")) }
     let result = (status >> 8) & 0xFF
-    guard result == 0 else { return .failure(.refused("the command ended with \(result) at \(place)")) }
+    guard result == 0 else { return .failure(.refused("the command for \(place) ended with code \(result)")) }
     return .success(())
   }
 
@@ -151,7 +151,7 @@ struct ShellCommand {
     unsafe posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
     if let output { unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO) }
 
-    // This program blocks and ignores signals that commands should have.
+    // Commands must not inherit the signals that this program blocks and ignores.
     var attributes = posix_spawnattr_t()
     unsafe posix_spawnattr_init(&attributes)
     defer { unsafe posix_spawnattr_destroy(&attributes) }
@@ -174,7 +174,7 @@ struct ShellCommand {
   }
 }
 
-/// The two ends of a pipe. A command gets its end under another number; with copies of ours it would never see the end of its input.
+/// The two ends of a pipe. Both close on exec, since a command that inherited the writing end would never see the end of its input.
 private struct Pipe {
   let reading: Int32
   let writing: Int32
@@ -191,13 +191,13 @@ private struct Pipe {
   func closeWriting() { _ = close(writing) }
 }
 
-/// What a command finds of its record in its environment.
+/// The environment variables that describe a record to a command.
 enum RecordVariables {
   private static let names = ["TOPIC", "OFFSET", "TIME", "DELIVERIES", "KEY", "KEY_BASE64"]
 
   /// The variables, as `NAME=VALUE`.
   ///
-  /// - Parameter inherited: those of this program, of which the record's replace the ones of the same name.
+  /// - Parameter inherited: the variables of this program; those of the record replace them.
   static func all(of record: TopicRecord, deliveries: Int?, beside inherited: [[UInt8]]) -> [[UInt8]] {
     let replaced = names.map { Array("SLUICE_\($0)=".utf8) }
     var variables = inherited.filter { variable in !replaced.contains { variable.starts(with: $0) } }
@@ -209,7 +209,7 @@ enum RecordVariables {
     add("TIME", WallTime.format(record.time).utf8)
     if let deliveries { add("DELIVERIES", "\(deliveries)".utf8) }
     if let key = record.key {
-      // A zero byte would end the variable; a part of the key would be another key.
+      // A zero byte would cut the variable, and the rest would be a wrong key.
       if !key.contains(0) { add("KEY", key) }
       var base64: [UInt8] = []
       unsafe key.withUnsafeBytes { unsafe Base64.append($0, to: &base64) }
@@ -219,7 +219,7 @@ enum RecordVariables {
   }
 }
 
-/// Arrays of strings as C wants them.
+/// Arrays of C strings.
 private enum CStrings {
   /// - Parameter strings: bytes without zero bytes.
   static func with<Result>(

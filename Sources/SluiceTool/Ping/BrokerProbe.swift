@@ -5,11 +5,10 @@ import SluiceWire
 
 /// Finds out whether a broker answers at an address.
 ///
-/// Sends HELLO with a version that doesn't exist: every broker refuses it before it asks for credentials or keeps anything of it, and what
-/// comes back as a frame of the protocol can only come from one. Credentials aren't sent, so it does no harm that the certificate of
-/// a broker with TLS isn't looked at. Where the answer is TLS's, TLS is tried.
+/// Sends HELLO with a version that doesn't exist. Every broker refuses it, before it checks credentials or stores any state, and only a broker answers with a
+/// frame of the protocol. The probe sends no credentials, so it needn't verify the certificate of a broker with TLS. It tries TLS if the answer is a TLS alert.
 ///
-/// On the loop only. Kept by the loop until it is done.
+/// On the loop only, which retains it until it is done.
 @safe
 final class BrokerProbe: ByteStreamHandler {
   private let loop: any EventLoop
@@ -31,7 +30,7 @@ final class BrokerProbe: ByteStreamHandler {
   ///   - network: of sockets.
   ///   - tls: the client's certificate, if it has one.
   ///   - timeout: how long the answer may take.
-  ///   - completion: called once, with nil when a broker has answered, otherwise with what there is instead.
+  ///   - completion: called once, with nil if a broker has answered, otherwise with the reason.
   init(
     _ address: SocketAddress, over network: any Network, _ tls: TLSClientOptions, on loop: any EventLoop,
     timeout: Duration, completion: @escaping (_ failure: String?) -> Void
@@ -83,7 +82,7 @@ final class BrokerProbe: ByteStreamHandler {
     stream.start(self)
     let hello = Hello(
       versions: .max ... .max, maximumFrame: UInt32(Limits.smallestFrame), keepalive: 0, name: "")
-    // A connection that has just been made takes as much at once.
+    // A new connection accepts that many bytes at once.
     unsafe hello.encoded(stream: 0).withUnsafeBytes { bytes in
       var vector = unsafe iovec(
         iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), iov_len: bytes.count)
@@ -109,17 +108,17 @@ final class BrokerProbe: ByteStreamHandler {
 
   func streamFailed(_ error: IOError) {
     switch error.code {
-    // A broker that requires certificates has refused this client's.
+    // A broker that requires certificates has refused the client's.
     case _ where error.isCertificateRefusal: finish(nil)
     case _ where answersLikeTLS && !address.hasTLS: notABroker()
     case ECONNREFUSED, ENOENT:
-      finish("nothing listens at \(address); is the broker running, and at this address?")
+      finish("nothing listens at \(address); check that the broker runs, and its address")
     default: finish("\(error)")
     }
   }
 
   private func take(_ count: Int) {
-    // A TLS alert, the answer to a client that begins without TLS.
+    // A TLS alert, which a broker with TLS sends to a client without TLS.
     if count >= 3, unsafe buffer[0] == 0x15, unsafe buffer[1] == 3 { answersLikeTLS = true }
     if unsafe buffer[..<count].starts(with: "HTTP/".utf8) { answersLikeHTTP = true }
     var isAnswered = false
@@ -139,8 +138,8 @@ final class BrokerProbe: ByteStreamHandler {
     guard answersLikeTLS, case .host(let host, let port) = address else {
       return finish(
         answersLikeHTTP
-          ? "\(address) answers with HTTP; ping the broker's address for its own protocol"
-          : "\(address) answers, but not as a Sluice broker; check the address")
+          ? "\(address) answers with HTTP; use the broker's address for its native protocol"
+          : "\(address) answers, but isn't a Sluice broker; check the address")
     }
     stream?.abort()
     stream = nil

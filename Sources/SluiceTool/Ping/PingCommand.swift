@@ -9,30 +9,30 @@ struct PingCommand: Command {
   let interval: Duration
   let timeout: Duration
   let isQuiet: Bool
-  /// Whether it only finds out if a broker answers.
+  /// Whether it only checks that a broker answers.
   let probesOnly: Bool
 
   static let page = CommandPage(
     "sluice ping", summary: "measure round trips to the broker",
     options: [
-      CommandOption("count", letter: "n", value: "N", help: "Round trips.", standard: "1"),
-      CommandOption("interval", value: "TIME", help: "The time between two.", standard: "1s"),
+      CommandOption("count", letter: "n", value: "N", help: "How many round trips.", standard: "1"),
+      CommandOption("interval", value: "TIME", help: "The time between round trips.", standard: "1s"),
       CommandOption("timeout", value: "TIME", help: "How long an answer may take.", standard: "5s"),
       CommandOption(
         "alive",
         help:
-          "Only find out whether a broker answers: without credentials, over TLS where it needs that, with any certificate."
+          "Only check that a broker answers: without credentials, with TLS if the broker requires it, and with any certificate."
       ),
-      CommandOption("quiet", letter: "q", help: "Print nothing; the exit code tells."),
+      CommandOption("quiet", letter: "q", help: "Print nothing; only set the exit code."),
     ],
     details: """
-      Ends with 0 when every ping was answered, with 1 otherwise: a health check. With --alive it ends with 0 as soon as one of the \
-      servers answers as a broker, even if it would refuse this client.
+      Ends with 0 if every ping was answered, otherwise with 1, for health checks. With --alive it ends with 0 as soon as one of the servers answers as a \
+      broker, even if it would refuse this client.
       """,
     examples: [
-      "Is it there?": "sluice ping",
-      "Is it alive, even if it would refuse this client?": "sluice ping --alive --quiet --timeout 3s",
-      "How far away is it?": "sluice --server broker.example:7420 ping --count 10 --interval 200ms",
+      "Does the broker answer?": "sluice ping",
+      "Does it answer, even if it would refuse this client?": "sluice ping --alive --quiet --timeout 3s",
+      "Measure ten round trips.": "sluice --server broker.example:7420 ping --count 10 --interval 200ms",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -66,14 +66,14 @@ struct PingCommand: Command {
   }
 }
 
-/// One `sluice ping` at work.
+/// One run of `sluice ping`.
 // Unchecked: used on the loop only.
 final class Pinging: @unchecked Sendable {
   private let command: PingCommand
   private let run: Run
   private let client: Client
   private var times: [Duration] = []
-  /// Whether it was interrupted: an answer in the same turn isn't printed behind the summary.
+  /// Whether it was interrupted: an answer in the same turn isn't printed after the summary.
   private var isOver = false
 
   init(_ command: PingCommand, _ run: Run, _ client: Client) {
@@ -116,12 +116,12 @@ final class Pinging: @unchecked Sendable {
     guard times.count > 1, let least = times.min(), let most = times.max() else { return run.finish(code) }
     let mean = times.reduce(.zero, +) / times.count
     let isWritten = say(
-      "\(times.count) round trips: least \(TimeSpan.rounded(least)), mean \(TimeSpan.rounded(mean)), most \(TimeSpan.rounded(most))"
+      "\(times.count) round trips: min \(TimeSpan.rounded(least)), mean \(TimeSpan.rounded(mean)), max \(TimeSpan.rounded(most))"
     )
     if isWritten { run.finish(code) }
   }
 
-  /// Returns false once the run is over, because the line can't be written.
+  /// Returns false if the line can't be written, which ends the run.
   private func say(_ line: String) -> Bool {
     command.isQuiet || run.write(ShownText.line(line) + "\n")
   }

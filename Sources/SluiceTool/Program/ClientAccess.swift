@@ -4,22 +4,22 @@ import SluiceIO
 import SluiceTLS
 import SluiceWire
 
-/// The broker's addresses and the client's credentials, which all commands take.
+/// The broker's addresses and the client's credentials, from options of all commands.
 struct ClientAccess {
   var servers: [SocketAddress] = [.host("127.0.0.1", port: 7420)]
   var credentials = ClientCredentials.none
   var allowsPlaintextCredentials = false
   var tls = TLSClientOptions()
   var routing = ClientRouting.direct
-  /// Nil for the program's name and its process's number.
+  /// Nil for the program's name and its process ID.
   var name: String?
-  /// The options for TLS as messages name them, with the variables or the context that set them.
+  /// The names of TLS options in messages, with the variable or the context that set them.
   private var tlsNames: [String: String] = [:]
 
   static let options = [
     CommandOption(
       "user", value: "NAME",
-      help: "The client's identity, for a broker that requires one; with --password-file.",
+      help: "The user's name, for brokers with authentication; with --password-file.",
       environment: "SLUICE_USER"),
     CommandOption(
       "password-file", value: "FILE", help: "Read the user's password from FILE: its first line.",
@@ -30,23 +30,24 @@ struct ClientAccess {
       environment: "SLUICE_TOKEN_FILE"),
     CommandOption(
       "allow-plaintext-credentials",
-      help: "Send the password or token also over TCP without TLS to another host, where others may read it."),
+      help: "Also send the password or token without TLS to another host, although it can be read on the way."
+    ),
     CommandOption(
       "routing", value: "HOW",
       help:
-        "Go to the node of a cluster that serves the topic, where it can be reached, or have the broker pass everything on, as behind a load balancer.",
+        "direct: connect to the cluster's node that serves the topic, if it can be reached; relay: let the broker forward everything, as behind a load balancer.",
       environment: "SLUICE_ROUTING", standard: "direct", choices: ["direct", "relay"]),
     CommandOption(
       "name", value: "NAME",
       help:
-        "The client's name in the broker's log and lists; otherwise sluice, and the number of its process.",
+        "The client's name in the broker's log and lists. Without it: sluice[PID].",
       environment: "SLUICE_NAME"),
   ]
 
   /// - Parameters:
-  ///   - sources: arguments, of which the first that have something count: those behind the command, those in front of it, the environment, a context.
-  ///   - quiet: how many of the last sources may have options for TLS, though the server has none.
-  /// - Throws: `UsageError` for what isn't an address, for a file that can't be read, and for what contradicts itself.
+  ///   - sources: arguments, in the order of precedence: those after the command, those before it, the environment, a context.
+  ///   - quiet: how many of the last sources may have options for TLS although no server has TLS.
+  /// - Throws: `UsageError` for invalid addresses, unreadable files, and contradictory options.
   init(_ sources: [ParsedArguments], quiet: Int = 1) throws(UsageError) {
     for arguments in sources {
       let servers = try arguments.values("server", Self.servers)
@@ -63,7 +64,7 @@ struct ClientAccess {
     name = sources.lazy.compactMap { $0.text("name") }.first
   }
 
-  /// The port of a server that is named without one.
+  /// The default port of a server.
   static let standardPort: UInt16 = 7420
 
   func apply(to options: inout ClientOptions) {
@@ -86,7 +87,7 @@ struct ClientAccess {
 
   private static func credentials(_ sources: [ParsedArguments]) throws(UsageError) -> ClientCredentials {
     let names = ["user", "password-file", "token-file"] + ContextFile.secrets
-    // What was given on the command line isn't mixed with what is in the environment for something else.
+    // Credentials of the command line aren't mixed with those of the environment, which may be for another broker.
     guard let source = sources.first(where: { source in names.contains(where: source.has) }) else {
       return .none
     }
@@ -95,14 +96,14 @@ struct ClientAccess {
     if let path = source.text("token-file") {
       return try .file(path, sources.name(of: "token-file")) { .token($0) }
     }
-    // A context may have the secret itself.
+    // A context may contain the secret itself.
     if let token = source.text("token") { return .token(token) }
     if let secret = source.text("password"), let user = source.text("user") {
       return .password(secret, user: user)
     }
     guard let path = sources.text("password-file") else {
       throw UsageError(
-        "--user needs --password-file: a password isn't given on the command line, where others can read it")
+        "--user needs --password-file: other users could read a password on the command line")
     }
     guard let user = sources.text("user") else { throw UsageError("--password-file needs --user") }
     return try .file(path, sources.name(of: "password-file")) { .password($0, user: user) }
@@ -113,17 +114,17 @@ extension [ParsedArguments] {
   /// The value of an option in the first of them that has one.
   fileprivate func text(_ option: String) -> String? { lazy.compactMap { $0.text(option) }.first }
 
-  /// The option as messages name it: with its variable or context, where its value came from there.
+  /// The name of the option in messages, with the variable or context that its value came from.
   fileprivate func name(of option: String) -> String {
     first { $0.has(option) }?.origin(of: option).map { "\($0), --\(option)" } ?? "--\(option)"
   }
 }
 
 extension ClientCredentials {
-  /// Those whose secret is the first line of a file, read each time.
+  /// Credentials whose secret is the first line of a file, which is read at each connection.
   ///
-  /// - Parameter option: whose value the file is, as messages name it.
-  /// - Throws: `UsageError` when it can't be read now.
+  /// - Parameter option: the name of the file's option in messages.
+  /// - Throws: `UsageError` if the file can't be read now.
   fileprivate static func file(
     _ path: String, _ option: String, _ make: @escaping @Sendable (String) -> ClientCredentials
   ) throws(UsageError) -> ClientCredentials {
@@ -136,39 +137,41 @@ extension ClientCredentials {
   }
 }
 
-// How the program makes sure of a broker over TLS.
+// TLS: how the program verifies the broker.
 extension ClientAccess {
   static let tlsOptions = [
     CommandOption(
       "tls-ca", value: "FILE",
       help:
-        "Trust brokers at tls:// that the authorities in FILE have signed, rather than those that the system trusts.",
+        "Trust certificates that are signed by the authorities in FILE, instead of the system's authorities.",
       environment: "SLUICE_TLS_CA"),
     CommandOption(
-      "tls-cert", value: "FILE", help: "Show this certificate to a broker that asks for one; with --tls-key.",
+      "tls-cert", value: "FILE",
+      help: "The client's certificate, for brokers that request one; with --tls-key.",
       environment: "SLUICE_TLS_CERT"),
-    CommandOption("tls-key", value: "FILE", help: "Its private key.", environment: "SLUICE_TLS_KEY"),
+    CommandOption(
+      "tls-key", value: "FILE", help: "The private key of --tls-cert.", environment: "SLUICE_TLS_KEY"),
     CommandOption(
       "tls-server-name", value: "NAME",
-      help: "The name or address that the broker's certificate must be for, if not the one connected to.",
+      help: "The name or address that the broker's certificate must have, if it isn't the one in --server.",
       environment: "SLUICE_TLS_SERVER_NAME"),
     CommandOption(
       "tls-no-verify",
       help:
-        "Accept every certificate, although an attacker on the way could read and change everything: for tests only."
+        "Accept every certificate: for tests only, since an attacker on the way could read and change everything."
     ),
   ]
 
   /// - Parameters:
   ///   - sources: see ``init(_:quiet:)``.
   ///   - quiet: see there.
-  /// - Throws: `UsageError` for files that can't be used, and for options where no server has TLS.
+  /// - Throws: `UsageError` for files that can't be used, and for options of TLS if no server has TLS.
   static func tls(
     _ sources: [ParsedArguments], quiet: Int = 1, for servers: [SocketAddress]
   ) throws(UsageError) -> TLSClientOptions {
     var options = TLSClientOptions()
     guard servers.contains(where: { if case .tls = $0 { true } else { false } }) else {
-      // The environment may be for other servers.
+      // The environment may be meant for other servers.
       let names = tlsOptions.map(\.name)
       if let given = names.first(where: { name in sources.dropLast(quiet).contains { $0.has(name) } }) {
         throw UsageError("--\(given): \(servers[0]) has no TLS; connect to tls://HOST:PORT")
@@ -182,7 +185,8 @@ extension ClientAccess {
     if sources.contains(where: { $0.has("tls-no-verify") }) {
       guard options.authorities == nil, options.serverName == nil else {
         throw UsageError(
-          "--tls-no-verify: contradicts \(options.authorities == nil ? "--tls-server-name" : "--tls-ca")")
+          "--tls-no-verify and \(options.authorities == nil ? "--tls-server-name" : "--tls-ca") exclude each other; give one of them"
+        )
       }
       options.verification = .disabledInsecurely
     }
@@ -191,9 +195,9 @@ extension ClientAccess {
     return options
   }
 
-  /// Reads the files for TLS, as connecting will.
+  /// Reads the files for TLS, to report errors before connecting.
   ///
-  /// - Throws: `UsageError` that names the option, or the variable, whose file can't be used.
+  /// - Throws: `UsageError` that names the option or variable whose file can't be used.
   func checkTLS() throws(UsageError) {
     guard servers.contains(where: \.hasTLS) else { return }
     do throws(TLSSetupError) {

@@ -1,22 +1,22 @@
 import SluiceCommand
 import SluiceIO
 
-/// One of the program's commands, with its arguments read.
+/// A command of the program, with its parsed arguments.
 protocol Command {
   static var page: CommandPage { get }
-  /// Whether it talks to a broker, and so takes the options of addresses and credentials.
+  /// Whether it connects to a broker, and therefore has the options of addresses and credentials.
   static var needsBroker: Bool { get }
 
-  /// - Throws: `UsageError` for arguments that can't be used.
+  /// - Throws: `UsageError` for invalid arguments.
   init(_ arguments: ParsedArguments) throws(UsageError)
 
-  /// Begins. Called on the loop of `run`, which goes on until the command calls `run.finish`.
+  /// Begins. Called on the loop of `run`, which runs until the command calls `run.finish`.
   func start(_ run: Run)
 }
 
-/// A command that is only the first word of others: `sluice topic`.
+/// A command with subcommands: `sluice topic`.
 protocol CommandGroup: Command {
-  /// Of which none needs a broker unless the group does.
+  /// The subcommands. None needs a broker unless the group does.
   static var members: [any Command.Type] { get }
 }
 
@@ -32,7 +32,7 @@ extension CommandGroup {
   func start(_ run: Run) {}
 }
 
-/// The commands, and what all of them take.
+/// All commands, and their shared options.
 enum Commands {
   static var all: [any Command.Type] {
     [
@@ -47,51 +47,52 @@ enum Commands {
     ]
   }
 
-  /// Where the broker is, and the client's credentials.
+  /// Options of the broker's address and the client's credentials.
   static let connecting =
     [
       CommandOption(
         "server", letter: "s", value: "ADDR",
         help:
-          "The broker: HOST or HOST:PORT, [V6]:PORT, either behind tls://, or unix:PATH. Several, with commas between them, are tried in their order.",
+          "The broker's address: HOST, HOST:PORT or [V6]:PORT, with tls:// in front for TLS, or unix:PATH. Several addresses, separated by commas, are tried in order.",
         isRepeatable: true, environment: "SLUICE_SERVER", standard: "127.0.0.1:7420")
     ] + ClientAccess.tlsOptions + ClientAccess.options
 
-  private static let help = CommandOption("help", letter: "h", help: "Explain the command.")
+  private static let help = CommandOption("help", letter: "h", help: "Print this help.")
 
   static let context = CommandOption(
-    "context", value: "NAME", help: "Take servers and credentials from this context; see sluice context.",
+    "context", value: "NAME", help: "Use the servers and credentials of this context; see sluice context.",
     environment: "SLUICE_CONTEXT")
 
   static let shared = [context] + connecting + [help]
 
-  /// Where a command's help refers to.
+  /// A sentence in each command's help about options that are explained elsewhere.
   static let elsewhere =
-    "Every command takes options for the broker's address, TLS and credentials: see sluice help connecting."
+    "For options about the broker's address, TLS and credentials: see sluice help connecting."
 
-  /// What `sluice help connecting` explains.
+  /// The page of `sluice help connecting`.
   static var connectingPage: CommandPage {
     CommandPage(
-      "sluice help connecting", summary: "how commands find the broker, and prove who uses them",
+      "sluice help connecting", summary: "how commands connect to the broker and authenticate",
       options: [context] + connecting,
       details: """
-        These options stand in front of a command or behind it. What is on the command line counts more than the environment, and that more than the context that is \
-        in use; a context's credentials are sent to no other server than its own. A server without a port means 7420.
+        These options can stand before or after the command. The command line overrides the environment, and the environment overrides the context in use. \
+        A context's credentials are sent only to its own servers. The default port is 7420.
         """,
       examples: [
-        "Another broker, for once.": "sluice --server broker.example topic list",
-        "Over TLS, with a password.":
+        "Use another broker once.": "sluice --server broker.example topic list",
+        "Connect over TLS, with a password.":
           "sluice topic list --server tls://broker.example --user alice --password-file password.txt",
-        "By a name.": "sluice context add prod --server tls://broker.example --token-file token.txt --use",
+        "Save an address and credentials under a name.":
+          "sluice context add prod --server tls://broker.example --token-file token.txt --use",
       ])
   }
 
-  /// The shared options that a command takes.
+  /// The shared options of a command.
   static func shared(by kind: any Command.Type) -> [CommandOption] {
     kind.needsBroker ? shared : shared.suffix(1)
   }
 
-  /// The same by the command's page, as the program or a group lists it; none for the program itself, which has them as its own.
+  /// The same by the command's page, as the program or a group lists it; none for the program itself, which has them as its own options.
   static func shared(by page: CommandPage) -> [CommandOption] {
     let words = page.name.split(separator: " ")
     guard words.count > 1, let kind = all.first(where: { $0.page.word == words[1] }) else { return [] }
@@ -103,19 +104,18 @@ enum Commands {
       "sluice", summary: "publishes to and subscribes to topics of a Sluice broker",
       options: shared.dropLast() + [CommandOption("version", help: "Print the version.")] + shared.suffix(1),
       details: """
-        Every command explains itself: sluice COMMAND --help. Start a broker with sluiced.
+        For help with a command: sluice COMMAND --help. To start a broker: sluiced.
 
-        SLUICE_KEEPALIVE in the environment says after what silence a broker is given up, 15s unless told; connecting \
-        may take as long, and 10s at least.
+        The environment variable SLUICE_KEEPALIVE sets how long a broker may be silent before the connection counts as lost (default 15s). Connecting may take as \
+        long, and at least 10s.
 
-        Exit codes: 0 done, the topic has finished; 1 failed, as said on standard error; 2 wrong usage; \
-        3 the topic ended with a failure; 130 ended by Ctrl-C, 143 by SIGTERM.
+        Exit codes: 0 success; 1 failure, with the reason on standard error; 2 wrong usage; 3 the topic failed; 130 Ctrl-C; 143 SIGTERM.
         """,
       examples: [
-        "Publish each line of a file as a record, and end the topic.":
+        "Publish each line of a file as a record, and complete the topic.":
           "sluice pub words --complete < /usr/share/dict/words",
-        "Print every record of a topic, from the first that is kept to its end.": "sluice sub words",
-        "See which clients are attached to a topic, and their progress.": "sluice topic show words",
+        "Print all records of a topic, from the oldest one until the topic ends.": "sluice sub words",
+        "Show a topic's clients, and their progress.": "sluice topic show words",
       ],
       commands: all.map { $0.page })
   }
@@ -133,9 +133,9 @@ enum Commands {
     {
       return kind
     }
-    // `help` isn't in the list of commands, and can be mistyped, too.
+    // `help` isn't in the list of commands, but can also be mistyped.
     let known = name == "sluice" ? words + ["help"] : words
-    let all = "it can be \(words.joined(separator: ", "))"
+    let all = "the commands are \(words.joined(separator: ", "))"
     let advice = Spelling.advice(for: word, in: known, otherwise: all) { "\(name) \($0)" }
     throw UsageError("there is no command '\(word)'\(advice)")
   }

@@ -4,7 +4,7 @@ import SluiceClient
 import SluiceCommand
 import SluiceIO
 
-/// One run of the program: the loop on the main thread, on which signals, the client and the command live, and how it ends.
+/// One run of the program: the main thread's loop, on which signals, the client and the command run, and the exit code.
 // Unchecked: everything but the constants is used on the loop only.
 final class Run: @unchecked Sendable {
   let loop: EpollLoop
@@ -13,13 +13,13 @@ final class Run: @unchecked Sendable {
   /// The server of the last connection.
   private(set) var server: SocketAddress
 
-  /// The line that says how far it is; nil for none.
+  /// The progress line; nil for none.
   var progress: ProgressLine?
 
-  /// What Ctrl-C does; has to call `finish` in the end. Nil to end at once.
+  /// The reaction to Ctrl-C, which must call `finish` in the end. Nil to end at once.
   var interrupted: (() -> Void)?
 
-  /// The silence after which the broker is given up; nil for the client's own default.
+  /// The silence after which the connection counts as lost; nil for the client's default.
   private let keepalive: Duration?
   private var clients: [Client] = []
   private var watches: [AnyCancellable] = []
@@ -27,7 +27,7 @@ final class Run: @unchecked Sendable {
   private var wasInterrupted: ExitCode?
   private var result: ExitCode?
 
-  /// - Throws: `UsageError` when the environment asks for what can't be, or the system has no descriptors left.
+  /// - Throws: `UsageError` if the environment has an invalid value, or the system has no descriptors left.
   init(_ access: ClientAccess) throws(UsageError) {
     self.access = access
     server = access.servers[0]
@@ -55,7 +55,7 @@ final class Run: @unchecked Sendable {
     } catch {
       throw UsageError("cannot start: \(error)")
     }
-    nonisolated(unsafe) let command = command  // Handed over to the loop, which is this thread's.
+    nonisolated(unsafe) let command = command  // Used on the loop, which runs on this thread.
     loop.execute { [self] in unsafe command.start(self) }
     loop.run()
     return result ?? .failure
@@ -63,9 +63,9 @@ final class Run: @unchecked Sendable {
 
   // MARK: On the loop
 
-  /// Connects to the broker, and goes on with `body`; ends the run when that fails.
+  /// Connects to the broker and calls `body`; ends the run if that fails.
   ///
-  /// - Parameter persistence: what is done about a lost connection.
+  /// - Parameter persistence: the reaction to a lost connection.
   func connect(
     timeout: Duration = .seconds(10), _ persistence: Persistence = .off, _ body: @escaping (Client) -> Void
   ) {
@@ -83,7 +83,7 @@ final class Run: @unchecked Sendable {
     }
     options.reconnect = persistence.policy
     access.apply(to: &options)
-    nonisolated(unsafe) let body = body  // Called on the loop, from which it came.
+    nonisolated(unsafe) let body = body  // Passed in and called on the loop.
     let notice = persistence.policy?.includesFirst == true && !persistence.isQuiet ? noticeLater() : nil
     Client.connect(to: access.servers, options: options, network: network, loop: loop) { [self] result in
       if let notice { loop.cancel(notice) }
@@ -102,7 +102,7 @@ final class Run: @unchecked Sendable {
   /// Notes after a second that there is no connection yet.
   private func noticeLater() -> TimerToken {
     loop.schedule(after: .seconds(1)) { [self] in
-      if result == nil { note("no broker at \(server) yet; trying again until there is one") }
+      if result == nil { note("no broker answers at \(server) yet; trying again") }
     }
   }
 
@@ -126,7 +126,7 @@ final class Run: @unchecked Sendable {
     var last = ""
     watches.append(
       client.unserved.sink { [self] error in
-        // Many streams may wait for the same reason.
+        // Many streams may have the same reason to wait.
         guard result == nil, !persistence.isQuiet, error.message != last else { return }
         last = error.message
         note("\(error)")
@@ -136,7 +136,7 @@ final class Run: @unchecked Sendable {
   /// Ends the run. The first call counts.
   func finish(_ code: ExitCode, _ complaint: String? = nil) {
     guard result == nil else { return }
-    // The command doesn't know which signal it was.
+    // The command doesn't know which signal has interrupted it.
     result = code == .success || code == .interrupted ? wasInterrupted ?? code : code
     progress?.end()
     if let complaint { Complaint.write(complaint, by: "sluice") }
@@ -156,7 +156,7 @@ final class Run: @unchecked Sendable {
     }
   }
 
-  /// Writes a message to standard error, and goes on.
+  /// Writes a message to standard error; the run continues.
   func note(_ message: String) {
     progress?.clear()
     Complaint.write(message, by: "sluice")
@@ -180,7 +180,7 @@ extension Run {
     }
   }
 
-  /// The same for a request about a topic: where there is none of that name, the message has the nearest names.
+  /// The same for a request about a topic: if it doesn't exist, the message suggests similar names.
   func report<Value>(
     _ result: Result<Value, ClientError>, of topic: String, _ client: Client, _ text: (Value) -> String
   ) {
@@ -195,7 +195,7 @@ extension Run {
     if write(text) { finish(.success) }
   }
 
-  /// Writes a text to standard output; ends the run where that isn't possible.
+  /// Writes a text to standard output; ends the run if that fails.
   ///
   /// - Returns: whether the run continues.
   func write(_ text: String) -> Bool {
@@ -211,9 +211,9 @@ extension Run {
   }
 }
 
-/// What a command does when it loses its connection, and whether it prints that.
+/// A command's reaction to a lost connection, and whether it reports it.
 struct Persistence {
-  /// Nil: it ends.
+  /// Nil if the command ends.
   var policy: ReconnectPolicy?
   var isQuiet = false
 
@@ -226,14 +226,14 @@ struct Persistence {
     CommandOption(
       "reconnect",
       help:
-        "Try again for ever when the connection is lost, or there is no broker yet; without this option, for a minute when it is lost."
+        "Try forever to connect: at the start, and when the connection is lost. Without this option, a lost connection is retried for a minute."
     ),
-    CommandOption("no-reconnect", help: "End when the connection is lost."),
+    CommandOption("no-reconnect", help: "Fail when the connection is lost."),
   ]
 
   static let details = """
-    When the connection is lost, it makes another, to the next of the servers, and goes on where it was; it says so on standard \
-    error. It fails when there is none within a minute.
+    When the connection is lost, the command connects again, to the next of its servers, and continues; it reports that on standard error. \
+    It fails if it can't connect within a minute.
     """
 
   init(policy: ReconnectPolicy?) {
@@ -248,7 +248,7 @@ struct Persistence {
     policy.maximumDelay = .seconds(5)
     // The first connection as well, for a program that is started before its broker.
     policy.includesFirst = arguments.has("reconnect")
-    // A broker whose storage is full is there, and an operator makes room.
+    // A broker with full storage still answers, and its operator can make room.
     policy.limitsStorageWaits = false
     if !arguments.has("reconnect") { policy.giveUpAfter = Self.reconnectTimeout }
     self.policy = policy

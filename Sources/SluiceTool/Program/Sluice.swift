@@ -2,7 +2,7 @@ import Glibc
 import SluiceCommand
 import SluiceIO
 
-/// `sluice`: finds the command, runs it on the main thread's loop, ends with the status that scripts expect.
+/// `sluice`: finds the command, runs it on the main thread's loop, and ends with its exit code.
 @main
 enum Sluice {
   // Not an asynchronous `main`: the runtime's own main loop waits with every signal unblocked, and the first Ctrl-C would
@@ -30,7 +30,7 @@ enum Sluice {
   }
 }
 
-/// What a command line requests.
+/// The action that a command line requests.
 enum CommandLineChoice {
   /// Help or version.
   case print(String)
@@ -38,7 +38,7 @@ enum CommandLineChoice {
 
   /// Reads the program's arguments.
   ///
-  /// - Parameter name: becomes the command whose help explains what is wrong, if something is.
+  /// - Parameter name: set to the command whose help explains the arguments, for messages about errors.
   static func read(_ arguments: [Argument], naming name: inout String) throws(UsageError) -> CommandLineChoice
   {
     let program = Commands.page()
@@ -47,7 +47,8 @@ enum CommandLineChoice {
     if head.has("version") { return .print(Version.line(of: "sluice")) }
     var left = rest[...]
     guard var word = left.popFirst()?.text else {
-      throw UsageError("what shall it do? It can \(program.commands.map(\.word).joined(separator: ", "))")
+      throw UsageError(
+        "no command is given; there are \(program.commands.map(\.word).joined(separator: ", "))")
     }
     if word == "help" {
       guard let next = left.popFirst()?.text else { return .print(overview) }
@@ -71,7 +72,7 @@ enum CommandLineChoice {
     if groupHead.wantsHelp { return .print(help(group.page, shared, group.needsBroker)) }
     guard let word = rest.first?.text else {
       throw UsageError(
-        "\(name) what? It can be \(group.members.map { $0.page.word }.joined(separator: ", "))")
+        "\(name) needs a command; there are \(group.members.map { $0.page.word }.joined(separator: ", "))")
     }
     let kind = try Commands.find(word, in: group.members, of: name)
     name = kind.page.name
@@ -101,8 +102,8 @@ enum CommandLineChoice {
     HelpText.render(page, shared: shared, elsewhere: needsBroker ? Commands.elsewhere : nil)
   }
 
-  /// Options behind the command count more than those in front of it, these more than the environment, and that more than the context in use. A context that is named
-  /// replaces the environment; one that isn't counts only where no server is named, so that its credentials are sent to no other server.
+  /// Options after the command override those before it, these override the environment, and that overrides the context in use. A named context replaces the
+  /// environment. The context in use counts only if no server is named, so that its credentials are sent to no other server.
   private static func access(_ given: [ParsedArguments]) throws(UsageError) -> ClientAccess {
     let environment = try Commands.environment()
     let hasServer = given.contains { $0.has("server") }

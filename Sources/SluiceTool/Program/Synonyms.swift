@@ -1,4 +1,4 @@
-/// Words of other systems for this program's commands.
+/// Words for this program's commands in other systems.
 enum Synonyms {
   private static let words: [String: [String]] = [
     "pub": ["publish", "produce", "send", "write"], "sub": ["subscribe", "consume", "read", "tail"],
@@ -10,7 +10,7 @@ enum Synonyms {
     "context": ["contexts"], "close": ["kill", "disconnect"], "completions": ["completion"],
   ]
 
-  /// What belongs to another command.
+  /// Words whose command is a subcommand of another one.
   private static let elsewhere: [String: String] = [
     "sluice ls": "sluice topic list", "sluice list": "sluice topic list",
     "sluice create": "sluice topic create TOPIC",
@@ -26,11 +26,11 @@ enum Synonyms {
     "sluice cursor show": "sluice cursor list TOPIC", "sluice cursor info": "sluice cursor list TOPIC",
   ]
 
-  /// The command that is meant by a word, of those that there are; nil if the word means none of them.
+  /// The command of `commands` that a word means; nil if it means none of them.
   static func command(meantBy word: String, among commands: [String]) -> String? {
     commands.first { words[$0]?.contains(word) == true }
   }
 
-  /// The command to use instead of one that isn't there: "sluice cursor delete TOPIC GROUP" for `group delete`; nil if there is none.
+  /// The command to use instead of one that doesn't exist: "sluice cursor delete TOPIC GROUP" for `group delete`; nil if there is none.
   static func advice(_ name: String, _ word: String) -> String? { elsewhere["\(name) \(word)"] }
 }

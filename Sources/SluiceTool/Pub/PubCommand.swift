@@ -23,12 +23,12 @@ struct PubCommand: Command {
   let notation: RecordNotation
   let key: [UInt8]?
   let headers: [Message.Header]
-  /// The trace that begins with these records; nil for none.
+  /// The new trace of these records; nil for none.
   let newTrace: TraceContext?
-  /// Records a second; nil for as fast as the broker grants.
+  /// Records per second; nil for as fast as the broker grants.
   let rate: Double?
   let acknowledgement: TopicSubject.Acknowledgement
-  /// How the topic is ended behind the last record; nil to leave it open.
+  /// How the topic ends after the last record; nil to leave it open.
   let ending: Ending?
   let report: Report
   let persistence: Persistence
@@ -46,21 +46,21 @@ struct PubCommand: Command {
     options: [
       CommandOption(
         "file", value: "FILE",
-        help: "Read records from FILE instead of standard input, which a dash stands for.", takesBytes: true),
+        help: "Read records from FILE instead of standard input; - is standard input.", takesBytes: true),
       CommandOption(
         "delimiter", value: "WHAT",
-        help: "What ends a record of the input: newline, nul, or none, so that the whole input is one.",
+        help: "The end of a record in the input: newline, nul, or none for the whole input as one record.",
         standard: "newline", choices: ["newline", "nul", "none"]),
       CommandOption(
-        "frames", help: "The input has the length of each record in front of it: 4 bytes, little-endian."),
+        "frames", help: "In the input, each record has its length in front: 4 bytes, little-endian."),
       CommandOption(
         "json",
         help:
-          "Each line of the input is an object with payload, key and headers, as sluice sub --json prints it; its offset, topic and time aren't used. headers may also be an object of names and texts."
+          "Each line of the input is an object with payload, key and headers, as printed by sluice sub --json; offset, topic and time are ignored. headers may also be an object of names and texts."
       ),
       CommandOption(
         "key-separator", value: "TEXT",
-        help: "Each record of the input is a key, this text, and the payload.", takesBytes: true),
+        help: "Each record in the input is a key, TEXT, and the payload.", takesBytes: true),
       CommandOption("key", value: "KEY", help: "Publish every record with this key.", takesBytes: true),
       CommandOption(
         "header", value: "NAME=VALUE", help: "Publish every record with this header.", isRepeatable: true,
@@ -68,43 +68,43 @@ struct PubCommand: Command {
       CommandOption(
         "trace",
         help:
-          "Publish every record with the header traceparent: that of TRACEPARENT in the environment, with TRACESTATE, or else a new trace's, which is printed to standard error."
+          "Add the header traceparent to every record: from TRACEPARENT and TRACESTATE in the environment, or for a new trace, which is printed on standard error."
       ),
-      CommandOption("rate", value: "N", help: "At most N records a second."),
+      CommandOption("rate", value: "N", help: "Publish at most N records per second."),
       CommandOption(
         "ack", value: "WHEN",
         help:
-          "When a record counts as published: none, as soon as it is sent; received, when it stands in the "
-          + "topic's log; durable, when it is on disk.", standard: "received",
+          "When a record counts as published: none, when it is sent; received, when it is in the topic's "
+          + "log; durable, when it is on disk.", standard: "received",
         choices: ["none", "received", "durable"]),
       TopicStatement.option,
-      CommandOption("complete", help: "Finish the topic behind the last record."),
-      CommandOption("fail", value: "MESSAGE", help: "End the topic with a failure behind the last record."),
-      CommandOption("progress", help: "Say every second how far it is."),
+      CommandOption("complete", help: "Complete the topic after the last record."),
+      CommandOption("fail", value: "MESSAGE", help: "Fail the topic with MESSAGE after the last record."),
+      CommandOption("progress", help: "Print progress every second."),
       CommandOption(
-        "quiet", letter: "q", help: "Leave the summary out, and what there is to say about the connection."),
+        "quiet", letter: "q", help: "Print no summary, and nothing about the connection."),
     ] + Persistence.options,
     details: """
-      Publishes each MESSAGE as a record; without any, each line of standard input, without its line break. \
-      The last line may lack one. Bytes are published as they are.
+      Publishes each MESSAGE as a record; without MESSAGE, each line of standard input, without its line break. The last line needs no line break. Bytes are \
+      published unchanged.
 
-      Nothing is read that the broker hasn't room for: it grants how many records may be sent, and what waits for that is \
-      bounded. Ends with 0 only when every record is acknowledged.
+      Reads only as much input as the broker lets it send, plus a bounded buffer. Ends with 0 only if every record is acknowledged.
 
-      \(Persistence.details) Records that weren't acknowledged are sent again, and published once. While the storage of the broker has no room, or \
-      fails, it says so and waits for as long as that lasts; with --no-reconnect it ends with 1.
+      \(Persistence.details) Unacknowledged records are sent again, and published once. While the broker's storage is full or fails, the command reports that and \
+      waits; with --no-reconnect it ends with 1.
       """,
     examples: [
-      "A record.": "sluice pub greetings hello",
-      "A line, a record; then the topic is finished.": "sluice pub words --complete < /usr/share/dict/words",
+      "Publish a record.": "sluice pub greetings hello",
+      "Publish a record for each line, then complete the topic.":
+        "sluice pub words --complete < /usr/share/dict/words",
       "Follow a log, with the host's name in each record.":
         "tail -F app.log | sluice pub logs.app --header host=$(hostname)",
-      "No faster than the slowest subscriber.": "sluice pub jobs --as back-pressured < jobs.txt",
-      "A whole file as one record.": "sluice pub images.cat --delimiter none --key cat < cat.jpg",
-      "Copy a topic, whatever its records contain.":
+      "Publish no faster than the slowest subscriber.": "sluice pub jobs --as back-pressured < jobs.txt",
+      "Publish a whole file as one record.": "sluice pub images.cat --delimiter none --key cat < cat.jpg",
+      "Copy a topic with any kind of payload.":
         "sluice sub a --until-live --frames | sluice pub b --frames",
       "Copy a topic with its keys and headers.": "sluice sub a --until-live --json | sluice pub b --json",
-      "Lines like 'eu.42 shipped', with the first word as key.":
+      "Publish lines like 'eu.42 shipped', with the first word as key.":
         "sluice pub orders --key-separator ' ' --file orders.txt",
     ])
 
@@ -131,13 +131,15 @@ struct PubCommand: Command {
     framing = arguments.has("frames") ? .lengthPrefixed : delimiter ?? .delimited(UInt8(ascii: "\n"))
     if case .messages = source, arguments.has("frames") || delimiter != nil {
       throw UsageError(
-        "--\(arguments.has("frames") ? "frames" : "delimiter") is about input, and messages are given")
+        "--\(arguments.has("frames") ? "frames" : "delimiter") is for records from an input; leave MESSAGE out"
+      )
     }
     let separator = arguments.bytes("key-separator")
-    if separator == [] { throw UsageError("--key-separator: what stands between key and payload?") }
+    if separator == [] { throw UsageError("--key-separator is empty; give the text between key and payload") }
     if case .messages = source, arguments.has("json") || separator != nil {
       throw UsageError(
-        "--\(arguments.has("json") ? "json" : "key-separator") is about input, and messages are given")
+        "--\(arguments.has("json") ? "json" : "key-separator") is for records from an input; leave MESSAGE out"
+      )
     }
     notation = arguments.has("json") ? .json : separator.map { .keyed($0) } ?? .plain
     key = arguments.bytes("key")
@@ -154,7 +156,7 @@ struct PubCommand: Command {
     report = arguments.has("quiet") ? .nothing : arguments.has("progress") ? .progress : .summary
   }
 
-  /// The trace of the environment, as OpenTelemetry's tools hand it to programs, or a new one.
+  /// The trace of the environment, in the variables of OpenTelemetry's tools, or a new one.
   private static func trace() throws(UsageError) -> (context: TraceContext, isNew: Bool) {
     guard let parent = Environment.value("TRACEPARENT"), !parent.isEmpty else {
       return (TraceContext(), true)
@@ -162,24 +164,24 @@ struct PubCommand: Command {
     guard let context = TraceContext(traceparent: parent, tracestate: Environment.value("TRACESTATE") ?? "")
     else {
       throw UsageError(
-        "TRACEPARENT is '\(parent)', which isn't like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        "TRACEPARENT is malformed: '\(parent)'; write it like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
       )
     }
     return (context, false)
   }
 
-  /// What a message may have been meant for; nil for one that is nothing but a message.
+  /// A note about a message that may be meant as a file; nil for any other message.
   static func hint(_ messages: [[UInt8]]) -> String? {
     guard messages.count == 1, let message = messages.first else { return nil }
     if message == Array("-".utf8) {
-      return "publishing '-' as it is; without a MESSAGE, or with --file -, standard input is read"
+      return "publishing '-' as the payload; to read standard input, leave MESSAGE out"
     }
     guard message.first == UInt8(ascii: "@"), message.count > 1, !message.contains(0) else { return nil }
     let file = FilePath(message.dropFirst())
     let descriptor = file.open(O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     close(descriptor)
-    return "publishing '@\(file)' as it is; --file \(file) publishes the file"
+    return "publishing '@\(file)' as the payload; to publish the file, use --file \(file)"
   }
 
   func start(_ run: Run) {
@@ -187,7 +189,7 @@ struct PubCommand: Command {
       run.note(hint)
     }
     if let newTrace { run.note("trace \(newTrace.traceID)") }
-    // Before anything is opened at the broker: a file that isn't there must leave no topic behind.
+    // Opened before a publication, so that a missing file doesn't create a topic.
     let input: Input
     do throws(InputError) {
       input = try Input(source)
@@ -199,7 +201,7 @@ struct PubCommand: Command {
 }
 
 extension TraceContext {
-  /// As headers of a record.
+  /// The trace as headers of a record.
   fileprivate var headers: [Message.Header] {
     var message = Message("")
     message.trace = self
@@ -214,7 +216,7 @@ enum HeaderText {
     return Message.Header(name, value)
   }
 
-  /// A name, which is text, and a value, which is bytes.
+  /// Splits a header into its name, which must be UTF-8, and its value, which may be any bytes.
   static func pair(_ bytes: [UInt8]) throws(ValueError) -> (name: String, value: [UInt8]) {
     guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
       throw ValueError("'\(Argument(bytes).text)' isn't a header; write NAME=VALUE")

@@ -5,10 +5,10 @@ import SluiceCommand
 import SluiceIO
 import Synchronization
 
-/// One `sluice pub` at work: a thread reads and hands records to the subject, the loop waits for their acknowledgement.
+/// One run of `sluice pub`: a thread reads records and passes them to the subject; the loop waits for acknowledgements.
 ///
-/// The subject's buffer is the only thing between input and broker; when it is full, the thread waits, and nothing is read.
-// Unchecked: constants, atomics, and what is marked as the loop's.
+/// Only the subject's buffer is between input and broker. When it is full, the thread waits and reads nothing.
+// Unchecked: constants, atomics, and properties that only the loop uses.
 final class Publishing: @unchecked Sendable {
   private let command: PubCommand
   private let input: Input
@@ -16,21 +16,21 @@ final class Publishing: @unchecked Sendable {
   private let client: Client
   private let subject: TopicSubject
 
-  /// When the first record was there; 0 before.
+  /// The time of the first record, in nanoseconds; 0 before.
   private let started = Atomic<UInt64>(0)
-  /// Payload bytes handed to the subject.
+  /// Payload bytes passed to the subject.
   private let bytes = Atomic<UInt64>(0)
   private let isStopped = Atomic(false)
 
   // The loop's.
   private var isFlushing = false
   private var storageWatch: AnyCancellable?
-  /// Of what the broker has lost of the acknowledged records.
+  /// Observes notices of acknowledged records that the broker has lost.
   private var historyWatch: AnyCancellable?
 
-  /// The records that may wait for the broker's grant.
+  /// The limits on records that wait for the broker's grant.
   private static let buffer = TopicSubject.Buffer(records: 65_536, bytes: 4 << 20)
-  /// How long records that were sent may take to be acknowledged after Ctrl-C.
+  /// How long to wait for acknowledgements of sent records after Ctrl-C.
   private static let flushTimeout = Duration.seconds(2)
   private static let watchInterval = Duration.milliseconds(100)
   private static let progressInterval = Duration.seconds(1)
@@ -68,7 +68,7 @@ final class Publishing: @unchecked Sendable {
     case .success: end()
     case .failure(let error as ClientError): broken(error)
     case .failure(let error):
-      // What was read before is still published, but the topic isn't ended: it isn't whole.
+      // Records before the error are still published, but the topic stays open, because it is incomplete.
       subject.flush { [self] in flushed($0, complaint: "\(error)") }
     }
   }
@@ -88,7 +88,7 @@ final class Publishing: @unchecked Sendable {
       if let complaint {
         return run.finish(
           .failure,
-          "\(complaint); \(Magnitude.grouped(subject.acceptedCount)) records before it are published")
+          "\(complaint); the \(Magnitude.grouped(subject.acceptedCount)) records before it are published")
       }
       if case .nothing = command.report {} else { run.note(summary) }
       run.finish(.success)
@@ -114,7 +114,7 @@ final class Publishing: @unchecked Sendable {
   }
 
   private func giveUp() {
-    run.finish(.interrupted, "stopped before everything was acknowledged: \(summary)")
+    run.finish(.interrupted, "stopped before all records were acknowledged: \(summary)")
   }
 
   /// Notices a lost broker while the reading thread waits for input.
@@ -130,7 +130,7 @@ final class Publishing: @unchecked Sendable {
     }
   }
 
-  /// Prints that the broker's storage stops the publishing, and when it goes on.
+  /// Reports when full or failing storage pauses publishing, and when publishing continues.
   private func watchStorage() {
     var isWaiting = false
     storageWatch = subject.state.sink { [run] state in
@@ -139,8 +139,12 @@ final class Publishing: @unchecked Sendable {
         if isWaiting { run.note("the broker takes records again") }
         isWaiting = false
       case .waiting(_, _, let cause):
-        let what = cause.code == .storageFull ? "is full; waiting for room" : "fails; waiting until it works"
-        if !isWaiting { run.note("the storage of the broker \(what) (\(cause))") }
+        if !isWaiting {
+          run.note(
+            cause.code == .storageFull
+              ? "the broker's storage is full, and publishing is paused: delete or trim topics, or raise --storage-limit"
+              : "the broker's storage fails, and publishing is paused until it works: \(cause)")
+        }
         isWaiting = true
       }
     }
@@ -158,12 +162,12 @@ final class Publishing: @unchecked Sendable {
       + "\(ByteSize.rounded(bytes.load(ordering: .relaxed))), in \(TimeSpan.rounded(.nanoseconds(Int64(clamping: time)))) (\(Magnitude.rounded(rate))/s)"
   }
 
-  /// On a terminal, where the input isn't typed there.
+  /// Shows progress on a terminal, unless the input comes from a terminal.
   private func showProgress() {
     guard case .descriptor(let descriptor) = input, isatty(descriptor) == 0 else { return }
     var status = stat()
     let isFile = unsafe fstat(descriptor, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    // Of a file that is read on from somewhere, what is left.
+    // A file may be read from the middle: the rest counts.
     let size = isFile ? UInt64(max(status.st_size - lseek(descriptor, 0, SEEK_CUR), 0)) : 0
     let frame: UInt64 =
       switch command.framing {
@@ -192,7 +196,7 @@ final class Publishing: @unchecked Sendable {
 
   // MARK: On the reading thread
 
-  /// Hands every record to the subject.
+  /// Passes every record to the subject.
   ///
   /// - Throws: `InputError` or `ClientError`.
   private func pump() throws {
@@ -243,7 +247,7 @@ final class Publishing: @unchecked Sendable {
 
   /// Waits until the subject has room for the record.
   ///
-  /// - Parameter message: what stands in the input; nil when all of it is the payload.
+  /// - Parameter message: the parsed record; nil if all bytes of it are the payload.
   private func publish(_ payload: UnsafeRawBufferPointer, _ message: Message?) throws(ClientError) {
     if var message {
       message.headers += command.headers
@@ -258,20 +262,20 @@ final class Publishing: @unchecked Sendable {
   }
 }
 
-/// Keeps a thread to so many steps a second.
+/// Limits a thread to a rate of steps.
 struct Pace {
   private let interval: Double
   private var next: Double
-  /// The shortest sleep: shorter ones cost too much, and the average rate is right without them.
+  /// The shortest sleep, in seconds: shorter ones cost too much, and the average rate is right without them.
   private static let grain = 0.001
 
-  /// - Parameter rate: steps a second, more than 0.
+  /// - Parameter rate: steps per second, more than 0.
   init(rate: Double) {
     interval = 1 / rate
     next = Double(EpollLoop.time.nanoseconds) / 1e9
   }
 
-  /// Waits until the next step is due. After a delay the steps that were missed aren't made up for in a burst of more than a second.
+  /// Waits until the next step is due. After a delay, at most one second of missed steps is made up for.
   mutating func wait() {
     let now = Double(EpollLoop.time.nanoseconds) / 1e9
     let early = next - now

@@ -3,18 +3,18 @@ import SluiceAccess
 import SluiceClient
 import SluiceCommand
 
-/// How a record stands in the input.
+/// The notation of a record in the input.
 enum RecordNotation: Equatable {
   /// The payload alone.
   case plain
-  /// A key, these bytes, and the payload.
+  /// A key, this separator, and the payload.
   case keyed([UInt8])
   /// An object as `sluice sub --json` prints it.
   case json
 
-  /// The record in `bytes`; nil when all of it is the payload.
+  /// The record in `bytes`; nil if all of them are the payload.
   ///
-  /// - Parameter number: of the record in the input, from 1, for messages.
+  /// - Parameter number: the record's number in the input, from 1, for messages.
   func message(in bytes: UnsafeRawBufferPointer, number: Int) throws(InputError) -> Message? {
     switch self {
     case .plain: return nil
@@ -76,7 +76,7 @@ enum RecordNotation: Equatable {
     return Message(payload, key: try text("key", of: members), headers: headers)
   }
 
-  /// The bytes under a name, or in base 64 under the name with `_base64` behind it; nil for neither.
+  /// The bytes of a member, or in base 64 of the member with `_base64` appended to its name; nil if it has neither.
   private static func text(
     _ name: String, of members: [String: JSONContent]
   ) throws(ValueError) -> [UInt8]? {

@@ -1,12 +1,12 @@
 import Glibc
 import SluiceCommand
 
-/// Reads records from a descriptor in large blocks, and hands each out where it lies.
+/// Reads records from a descriptor in large blocks, and passes each on without copying it.
 ///
-/// Memory: a block, or a record if that is longer, and never more than the longest record allowed.
+/// Takes the memory of a block, or of a record if that is longer, and never more than that of the longest record allowed.
 @safe
 struct RecordReader: ~Copyable {
-  /// Told a record; returns false to read no further. The bytes are valid during the call only.
+  /// Receives a record; returns false to stop reading. The bytes are valid only during the call.
   typealias Body = (UnsafeRawBufferPointer) throws(InputError) -> Bool
 
   private static let block = 256 << 10
@@ -14,15 +14,15 @@ struct RecordReader: ~Copyable {
   private let descriptor: Int32
   private let limit: Int
   private var buffer: UnsafeMutableRawBufferPointer
-  /// The bytes that were read and not handed out yet.
+  /// The bytes that were read and not passed on yet.
   private var filled: Range<Int> = 0..<0
   /// The number of the next record, from 1.
   private var number = 1
-  /// Where in the input the buffer begins.
+  /// The offset of the buffer's start in the input.
   private var base = 0
 
   /// - Parameters:
-  ///   - descriptor: read by blocking calls; stays open.
+  ///   - descriptor: read with blocking calls; isn't closed.
   ///   - limit: the longest record, in bytes.
   init(_ descriptor: Int32, limit: Int) {
     self.descriptor = descriptor
@@ -34,9 +34,9 @@ struct RecordReader: ~Copyable {
     unsafe buffer.deallocate()
   }
 
-  /// Hands out every record up to the end of the input, or until `body` returns false.
+  /// Passes on every record up to the end of the input, or until `body` returns false.
   ///
-  /// - Throws: `InputError`, after all records before the place where it happened were handed out.
+  /// - Throws: `InputError`, after all records before the error were passed on.
   mutating func forEach(_ framing: Framing, _ body: Body) throws(InputError) {
     switch framing {
     case .delimited(let delimiter): try unsafe readDelimited(delimiter, body)
@@ -46,7 +46,7 @@ struct RecordReader: ~Copyable {
   }
 
   private mutating func readDelimited(_ delimiter: UInt8, _ body: Body) throws(InputError) {
-    // A long record needs several reads, and isn't searched again from its start.
+    // A long record takes several reads; only the new bytes are searched.
     var searched = 0
     while true {
       while let found = position(of: delimiter, in: filled.lowerBound + searched..<filled.upperBound) {
@@ -82,8 +82,8 @@ struct RecordReader: ~Copyable {
       guard length <= limit else {
         throw InputError(
           description:
-            "record \(number), at byte \(base + filled.lowerBound), announces \(length) bytes; the broker takes "
-            + "\(ByteSize.exact(UInt64(limit))). Has the input really a length before each record?")
+            "record \(number), at byte \(base + filled.lowerBound), has the length \(length), and the broker's limit is "
+            + "\(ByteSize.exact(UInt64(limit))); does the input have a length in front of each record?")
       }
       while filled.count < 4 + length {
         if try fill() == 0 { throw truncated("has \(filled.count - 4) of \(length) bytes") }
@@ -106,7 +106,7 @@ struct RecordReader: ~Copyable {
     return unsafe found - start
   }
 
-  /// Reads what there is, waiting for some. Returns how much that was; 0 at the end of the input.
+  /// Waits for input and reads the available bytes. Returns their number; 0 at the end of the input.
   private mutating func fill() throws(InputError) -> Int {
     makeRoom()
     while true {
@@ -135,7 +135,7 @@ struct RecordReader: ~Copyable {
     }
     guard unsafe filled.upperBound == buffer.count else { return }
     base += filled.lowerBound
-    // Moved to the front as long as that makes good room; otherwise the record is long, and the buffer grows with it.
+    // Moves the record to the front if that frees half of the buffer; otherwise the record is long, and the buffer grows.
     let isWorthwhile = unsafe filled.lowerBound >= buffer.count / 2
     let target =
       unsafe isWorthwhile
@@ -161,11 +161,11 @@ struct RecordReader: ~Copyable {
 
 /// The framing of records in a stream of bytes.
 enum Framing: Equatable {
-  /// Each ends with this byte, which isn't part of it; the last one may lack it.
+  /// Each record ends with this byte, which isn't part of it; the last one may lack it.
   case delimited(UInt8)
-  /// The whole input is one.
+  /// The whole input is one record.
   case whole
-  /// In front of each, its length as `u32`, little-endian.
+  /// Each record has its length in front, as `u32`, little-endian.
   case lengthPrefixed
 }
 
@@ -174,7 +174,7 @@ enum Input {
   case messages([[UInt8]])
   case descriptor(Int32)
 
-  /// - Throws: `InputError` for a file that can't be opened.
+  /// - Throws: `InputError` if the file can't be opened.
   init(_ source: PubCommand.Source) throws(InputError) {
     switch source {
     case .messages(let messages):
@@ -191,14 +191,14 @@ enum Input {
   }
 }
 
-/// Why the input can't be read on.
+/// The reason why the rest of the input can't be read.
 struct InputError: Error, Equatable, CustomStringConvertible {
   var description: String
 
-  /// - Parameter what: the record, as the message names it.
+  /// - Parameter what: the name of the record in the message.
   static func tooLong(_ what: String, limit: Int) -> InputError {
     InputError(
-      description: "\(what) is longer than the broker takes, which is \(ByteSize.exact(UInt64(limit))); "
-        + "split it, or start sluiced with a larger --max-record")
+      description: "\(what) is longer than the broker's limit of \(ByteSize.exact(UInt64(limit))); "
+        + "split it, or raise --max-record")
   }
 }

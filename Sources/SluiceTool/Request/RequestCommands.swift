@@ -23,18 +23,18 @@ struct RequestCommand: Command {
       CommandOption(
         "header", value: "NAME=VALUE", help: "Publish the request with this header.", isRepeatable: true,
         takesBytes: true),
-      CommandOption("raw", help: "Print the reply without escapes on a terminal, too."),
+      CommandOption("raw", help: "Print the reply without escapes, even on a terminal."),
     ],
     details: """
-      Without a MESSAGE, the whole of standard input is the request. Prints the payload of the first reply as it is, on a terminal with escapes for control characters, and ends \
-      with 0; with 1 when none comes in time, or when the replier says that there is no answer.
+      Without MESSAGE, all of standard input is the request. Prints the payload of the first reply, on a terminal with escapes for control characters, and ends \
+      with 0. Ends with 1 if no reply comes in time, or if the replier returns an error.
 
       A request is a record with the headers reply-to, a topic for the reply, and correlation-id; the reply is a record in \
-      that topic with the same correlation-id. Clients of HTTP request with POST /topics/TOPIC/request.
+      that topic with the same correlation-id. HTTP clients use POST /topics/TOPIC/request.
       """,
     examples: [
-      "Ask a service that runs as sluice reply, on any machine.": "sluice request prices.quote ACME",
-      "Send a file to be worked on.": "sluice request images.shrink --timeout 1m < big.png > small.png",
+      "Ask a service that runs sluice reply, on any machine.": "sluice request prices.quote ACME",
+      "Send a file, and save the reply.": "sluice request images.shrink --timeout 1m < big.png > small.png",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -47,7 +47,7 @@ struct RequestCommand: Command {
   }
 
   func start(_ run: Run) {
-    // Blocks the loop, which has nothing else to do meanwhile.
+    // Blocks the loop, which has no other work meanwhile.
     let payload: [UInt8]
     do throws(FileBytes.Failure) {
       if let given = self.payload { payload = given } else { payload = try FileBytes.read(STDIN_FILENO) }
@@ -65,7 +65,7 @@ struct RequestCommand: Command {
             return
           }
           let text = unsafe reply.withUnsafeBytes { unsafe ShownText.escaped(bytes: $0, in: .lines) }
-          // The shell's prompt begins a line.
+          // Ends with a line break, so that the shell's prompt begins a line.
           run.print(text.hasSuffix("\n") ? text : text + "\n")
         case .failure(let error): run.fail(error)
         }
@@ -85,27 +85,28 @@ struct ReplyCommand: Command {
     operands: [Operand("TOPIC")],
     options: [
       CommandOption(
-        "exec", value: "COMMAND", help: "Run for each request, with its payload on standard input."),
-      CommandOption("concurrent", value: "N", help: "Requests that are worked on at a time.", standard: "1"),
+        "exec", value: "COMMAND",
+        help: "The command to run for each request, with its payload on standard input."),
+      CommandOption("concurrent", value: "N", help: "Requests handled at the same time.", standard: "1"),
       CommandOption(
-        "quiet", letter: "q", help: "Leave out what there is to say about requests and the connection."),
+        "quiet", letter: "q", help: "Print nothing about requests and the connection."),
     ] + Persistence.options,
     details: """
-      Replies to requests that are published to TOPIC from now on with what COMMAND writes to its standard output. The command finds \
-      SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the request has a key, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment, as that of sluice sub --exec. When it ends with \
-      another code than 0, the requester is told that there is no answer, and the next request is taken.
+      Replies to new requests on TOPIC with the standard output of COMMAND. The environment of COMMAND has SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME and, if the \
+      request has a key, SLUICE_KEY and SLUICE_KEY_BASE64, as with sluice sub --exec. If COMMAND ends with another code than 0, the requester gets an error, and \
+      the next request follows.
 
       \(Persistence.details)
       """,
     examples: [
-      "A service in one line.": "sluice reply time.utc --exec 'date -u'",
-      "Ask it.": "sluice request time.utc ''",
+      "Run a service in one line.": "sluice reply time.utc --exec 'date -u'",
+      "Send it a request.": "sluice request time.utc ''",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
     guard let shell = arguments.text("exec") else {
-      throw UsageError("--exec COMMAND says what makes the replies")
+      throw UsageError("--exec is missing; name the command that writes the replies")
     }
     self.shell = shell
     concurrent = Int(try arguments.value("concurrent", Values.count(in: 1...10_000)) ?? 1)
@@ -114,7 +115,7 @@ struct ReplyCommand: Command {
 
   func start(_ run: Run) {
     run.connect(persistence) { client in
-      // Kept by the closure that ends it.
+      // Retained by the closure that cancels it.
       var service: AnyCancellable?
       service = client.respond(to: topic, concurrent: concurrent) { completion in
         switch completion {
@@ -144,7 +145,7 @@ struct ReplyCommand: Command {
 
   private static func answer(_ shell: String, _ request: TopicRecord) async -> Result<[UInt8], SinkFailure> {
     await withCheckedContinuation { continuation in
-      // A thread of its own: a command may take as long as it likes.
+      // On a thread of its own, because a command may take any time.
       Threads.start { continuation.resume(returning: ShellCommand(shell, request).answer()) }
     }
   }

@@ -7,19 +7,18 @@ struct CompletionsCommand: Command {
   static let needsBroker = false
 
   static let page = CommandPage(
-    "sluice completions", summary: "print what has a shell complete commands and options",
+    "sluice completions", summary: "print a shell's completion script",
     operands: [Operand("SHELL", choices: CompletionScript.Shell.allCases.map(\.rawValue))],
     details: """
-      Completes commands, options, the words that their values can be, names of files where files are meant, and those of topics, which the \
-      broker is asked for: the one of --server in the line, or of the environment. SHELL is bash, zsh or fish. \
-      For the broker's options, sluiced --completions does the same.
+      Completes commands, options, their values, file names and topic names. Topic names come from the broker of --server in the line, or of the environment. \
+      SHELL is bash, zsh or fish. For the options of sluiced, see sluiced --completions.
       """,
     examples: [
-      "In this shell.": "source <(sluice completions bash)",
-      "In every bash, where bash-completion is installed.":
+      "For this bash.": "source <(sluice completions bash)",
+      "For every bash, with bash-completion installed.":
         "sluice completions bash > ~/.local/share/bash-completion/completions/sluice",
-      "In every zsh, from a directory in its fpath.": "sluice completions zsh > ~/.zfunc/_sluice",
-      "In every fish.": "sluice completions fish > ~/.config/fish/completions/sluice.fish",
+      "For every zsh, from a directory in its fpath.": "sluice completions zsh > ~/.zfunc/_sluice",
+      "For every fish.": "sluice completions fish > ~/.config/fish/completions/sluice.fish",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -35,7 +34,7 @@ struct CompletionsCommand: Command {
   }
 
   static func script(for shell: CompletionScript.Shell) -> String {
-    // Completion must be quick without a broker, and short with thousands of topics.
+    // Completion must be fast if no broker answers, and short with thousands of topics.
     let topics = CompletionScript.TopicSource(
       "sluice topic list --names --limit 300 --timeout 1s --prefix", taking: Commands.shared.dropLast())
     return CompletionScript.render(Commands.page(), for: shell, topics: topics) { Commands.shared(by: $0) }
@@ -43,31 +42,31 @@ struct CompletionsCommand: Command {
 }
 
 struct ManualCommand: Command {
-  /// What to explain; nil for the program.
+  /// The command to explain; nil for the program.
   let word: String?
-  /// Where to write all pages; nil to print one.
+  /// The directory for all pages; nil to print one page.
   let directory: FilePath?
 
   static let needsBroker = false
 
   static let page = CommandPage(
-    "sluice manual", summary: "print the manual, or write it for man",
+    "sluice manual", summary: "print the manual, or write its pages to a directory",
     operands: [Operand("COMMAND", .optional, choices: commands)],
     options: [
       CommandOption(
         "directory", value: "DIR",
         help:
-          "Write a page for each command into DIR, which is made if it isn't there: sluice.1, sluice-pub.1 and so on.",
+          "Write a page for each command into DIR, which is created if needed: sluice.1, sluice-pub.1 and so on.",
         takesBytes: true)
     ],
     details: """
-      Without --directory, prints the page of sluice, or of one of its commands, as man reads it. What it says is what --help says. \
-      sluiced --manual prints the broker's pages.
+      Without --directory, prints the page of sluice, or of one of its commands, in the format of man. It has the same text as --help. For the broker's pages, \
+      see sluiced --manual.
       """,
     examples: [
       "Read about sluice pub.": "sluice manual pub | man -l -",
-      "All pages, where man finds them.": "sluice manual --directory /usr/local/share/man/man1",
-      "Those of the broker.": "sluiced --manual > /usr/local/share/man/man8/sluiced.8",
+      "Install all pages.": "sluice manual --directory /usr/local/share/man/man1",
+      "Install the broker's page.": "sluiced --manual > /usr/local/share/man/man8/sluiced.8",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -78,7 +77,7 @@ struct ManualCommand: Command {
     _ = try Commands.find(word, in: Commands.all, of: "sluice manual")
   }
 
-  /// The commands with pages. Names this one itself, since its own page is initialised with this list.
+  /// The commands with pages. Names this command by a literal, because its own page is initialized with this list.
   private static var commands: [String] {
     Commands.all.map { $0 == Self.self ? "manual" : $0.page.word }
   }
@@ -86,13 +85,13 @@ struct ManualCommand: Command {
   private static let elsewhere =
     "The options for the broker's address, TLS and credentials, which every command takes, are explained in sluice(1)."
 
-  /// The pages by the names of their files.
+  /// The pages, with the names of their files.
   static var pages: [(file: String, text: String)] {
     let program = Commands.page()
     let commands = program.commands.map { page in
       var page = page
       let shared = Commands.shared(by: page)
-      // The page of the program explains them.
+      // The program's page explains the shared options.
       if shared.count > 1 { page.details.append(elsewhere) }
       let text = ManualPage.render(page, shared: shared.suffix(1), seeAlso: ["sluice(1)", "sluiced(8)"])
       return ("\(ManualPage.name(of: page)).1", text)
@@ -109,7 +108,7 @@ struct ManualCommand: Command {
       return run.print(pages.first { $0.file == file }?.text ?? "")
     }
     if let reason = directory.makeDirectory() {
-      return run.finish(.failure, "--directory: cannot make \(directory): \(reason)")
+      return run.finish(.failure, "--directory: cannot create \(directory): \(reason)")
     }
     for (file, text) in pages {
       let path = directory.appending(file)
@@ -120,7 +119,7 @@ struct ManualCommand: Command {
     run.finish(.success)
   }
 
-  /// - Returns: why not.
+  /// - Returns: the system's reason for a failure; nil on success.
   private static func write(_ text: String, to path: FilePath) -> String? {
     let descriptor = path.open(O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode: 0o644)
     guard descriptor >= 0 else { return Descriptor.reason() }

@@ -4,7 +4,7 @@ import SluiceStore
 import SluiceWire
 
 struct BackupCommand: Command {
-  /// None for all durable ones.
+  /// Empty for all durable topics.
   let topics: [String]
   let target: ExportTarget
   let isQuiet: Bool
@@ -15,24 +15,24 @@ struct BackupCommand: Command {
     operands: [Operand("FILE", .optional)],
     options: [
       CommandOption(
-        "topic", value: "TOPIC", help: "Only this topic; all durable ones otherwise.", isRepeatable: true)
+        "topic", value: "TOPIC", help: "Only this topic. Without it, all durable topics.", isRepeatable: true)
     ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
     details: """
-      Writes to FILE, which must not be there yet, or to standard output, what sluice restore brings into a running broker or cluster, and sluice store import \
-      into a directory: topics with their settings, records with their offsets, times, keys and headers, where durable cursors stand, and how topics ended. \
-      It reads through the protocol, from any node of a cluster, while clients go on.
+      Writes durable topics to FILE, which must not exist, or to standard output: their settings, their records with offsets, times, keys and headers, their durable \
+      cursors, and how they ended. To read the file into a running broker or cluster, use sluice restore; to read it into a directory, sluice store import. Backup works \
+      through the protocol, with any node of a cluster, while clients keep working.
 
-      Groups are in it with what their members haven't acknowledged, and producers with the numbers of their records, so that publishing stays exactly once. Each topic \
-      is of one moment, when its turn comes: cursors and groups never stand behind its last record. What late subscribers don't get is left out. While it reads a topic it is \
-      one of its subscribers, and on a lossless topic producers may wait for it.
+      It includes groups with their unacknowledged records, and the sequences of producers, so that publishing stays exactly-once. Each topic is written as of one \
+      moment: no cursor or group is beyond its last record. Records below the floor are left out. While it reads a topic, the command is one of the topic's \
+      subscribers: producers of a lossless topic may wait for it.
 
-      Needs the right to subscribe to each topic, and admin for its groups and producers, which are left out otherwise.
+      Needs permission to subscribe to each topic, and admin for its groups and producers, which are left out otherwise.
       """,
     examples: [
-      "A backup of a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
-      "One with the time in its name, and the last seven are kept.":
+      "Back up a cluster.": "sluice --server n1.example,n2.example,n3.example backup topics.sluice",
+      "Back up with the time in the name, and keep the last seven.":
         "sluice backup --to /backup/sluice-{time}.export --keep-copies 7",
-      "All topics of a cluster into another one.":
+      "Copy all topics of a cluster into another one.":
         "sluice --server n1.example backup | sluice --server other.example restore",
     ])
 
@@ -58,9 +58,9 @@ struct BackupCommand: Command {
   }
 }
 
-/// One `sluice backup` at work. Used by one thread, which isn't the loop's.
+/// One run of `sluice backup`. Used by one thread, which isn't the loop's.
 struct BackingUp {
-  /// So many bytes of records are requested at a time, judged by the topic's mean, and at most so many records.
+  /// The bytes of records requested at a time, estimated from the topic's mean record size, and the most records.
   private static let pageBytes: UInt64 = 8 << 20
   private static let pageRecords: UInt64 = 4_096
 
@@ -71,7 +71,7 @@ struct BackingUp {
   private var totals = ExportSection.Totals()
   private var records: UInt64 = 0
   private var bytes: UInt64 = 0
-  /// What wasn't written.
+  /// Notes about data that wasn't written.
   private var notes: [String] = []
 
   init(_ client: Client, _ run: Run, _ job: StoreJob, _ writer: ExportWriter) {
@@ -81,8 +81,8 @@ struct BackingUp {
     self.writer = writer
   }
 
-  /// - Parameter names: none for all durable topics.
-  /// - Throws: ``StoreError`` with what the broker refuses; the export isn't whole then.
+  /// - Parameter names: empty for all durable topics.
+  /// - Throws: ``StoreError`` with the broker's refusal; the export is incomplete then.
   mutating func write(_ names: [String]) throws(StoreError) {
     let client = client
     if names.isEmpty {
@@ -112,7 +112,7 @@ struct BackingUp {
 
   // MARK: A topic
 
-  /// - Parameter isNamed: whether the topic has to be there.
+  /// - Parameter isNamed: whether the topic must exist.
   private mutating func write(_ name: String, isNamed: Bool) throws(StoreError) {
     let client = client
     let cursors: [CursorInfo]
@@ -120,20 +120,20 @@ struct BackingUp {
     let info: TopicInfo
     if isNamed { try requireDurable(name) }
     do throws(ClientError) {
-      // Before the topic's end is asked for, so that neither cursor nor group is behind it.
+      // Read before the topic's end, so that no cursor or group is beyond the end.
       cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
       states = try self.states(of: name)
       info = try Waiting.answer { client.topic(show: name, completion: $0) }
     } catch {
-      // A topic that has gone since they were listed.
+      // The topic was deleted after the topics were listed.
       if error.code == .unknownTopic, !isNamed { return }
       throw StoreError(.failed, "topic \(name): \(error)")
     }
     var summary = info.summary
     guard states.epoch ?? summary.epoch == summary.epoch else {
-      throw StoreError(.failed, "topic \(name): it was started anew while it was read; try again")
+      throw StoreError(.failed, "topic \(name): it was recreated while it was read; try again")
     }
-    // Producers' numbers count what is before that, and nothing behind it.
+    // The sequences of producers cover only records before that offset.
     summary.nextOffset = min(states.end ?? .max, summary.nextOffset)
     try writer.write(
       .topic(
@@ -154,7 +154,7 @@ struct BackingUp {
     let client = client
     let info = try asked { try Waiting.answer { client.topic(show: name, completion: $0) } as TopicInfo }
     guard info.summary.storage == .durable else {
-      throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
+      throw StoreError(.failed, "topic \(name) is in memory; only durable topics can be exported")
     }
   }
 
@@ -163,11 +163,11 @@ struct BackingUp {
   private struct States {
     var all: [StoredState] = []
     var epoch: UInt64?
-    /// The offset in front of which all records are that producers' numbers count; nil without those.
+    /// The offset up to which the sequences of producers cover records; nil without sequences.
     var end: UInt64?
   }
 
-  /// How often the numbers of many producers are asked for, until nothing was published between two answers.
+  /// How often to read the sequences of many producers until no record was published between the pages.
   private static let attempts = 20
 
   private mutating func states(of name: String) throws(ClientError) -> States {
@@ -189,11 +189,11 @@ struct BackingUp {
         return states
       }
       notes.append(
-        "\(name): producers' numbers aren't exported, since it was published to all the while: what they send again after a restore may be there twice"
+        "\(name): the sequences of producers aren't exported, because they published all the time; records that they send again after a restore may be duplicates"
       )
     } catch {
       guard error.code == .permissionDenied else { throw error }
-      notes.append("\(name): groups and producers' numbers aren't exported: \(error)")
+      notes.append("\(name): groups and sequences of producers aren't exported: \(error)")
     }
     return states
   }
@@ -225,7 +225,7 @@ struct BackingUp {
       defer { reading.cancel() }
       while true {
         let records = try reading.next(Int(page), job)
-        if job.isStopped { throw StoreError(.failed, "it was stopped") }
+        if job.isStopped { throw StoreError(.failed, "interrupted") }
         if records.isEmpty { break }
         for record in records {
           for block in batches.take(record) { try write(block, &topic) }
@@ -234,7 +234,7 @@ struct BackingUp {
       }
     }
     if let block = batches.finish() { try write(block, &topic) }
-    // Records behind the last one may have been dropped since.
+    // Later records may have been dropped meanwhile.
     topic.extent.head = max(topic.extent.head, summary.nextOffset)
     if topic.batches == 0 { topic.extent.firstOffset = topic.extent.head }
     let lagged = reading.lagged
@@ -268,7 +268,7 @@ struct BackingUp {
   }
 }
 
-/// Makes batches of records that come one by one.
+/// Makes batches from single records.
 struct BackupBatches {
   private var block: BatchBlock?
   private var bytesThrough: UInt64 = 0
@@ -283,7 +283,7 @@ struct BackupBatches {
       unsafe item.append(contentsOf: body)
     }
     var complete: [BatchBlock] = []
-    // Where records are missing another batch begins.
+    // A gap in the offsets begins another batch.
     if let block, block.endOffset != record.offset { complete += [finish()].compactMap { $0 } }
     while true {
       let current = block ?? BatchBlock(firstOffset: record.offset, bytesBefore: bytesThrough)

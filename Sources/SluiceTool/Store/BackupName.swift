@@ -2,14 +2,14 @@ import Glibc
 import SluiceCommand
 import SluiceStore
 
-/// The name of exports that are made again and again, with a placeholder for the time.
+/// The name of recurring exports, with a placeholder for the time.
 struct BackupName {
   static let placeholder = "{time}"
 
   private let template: String
   private let count: Int?
 
-  /// - Parameter count: how many of them stay; nil for all.
+  /// - Parameter count: how many exports to keep; nil for all.
   init(_ template: String, keeping count: Int?) {
     self.template = template
     self.count = count
@@ -18,12 +18,12 @@ struct BackupName {
   /// The path at a time, in milliseconds since 1970.
   func path(at time: Int64) -> String { template.replacing(Self.placeholder, with: Self.text(time)) }
 
-  /// "20260203T040506Z": texts of later times are greater.
+  /// "20260203T040506Z": texts sort by time.
   static func text(_ time: Int64) -> String {
     WallTime.format(time).prefix { $0 != "." }.filter { $0 != "-" && $0 != ":" } + "Z"
   }
 
-  /// Whether a text is one of ``text(_:)``.
+  /// Whether a text has the format of ``text(_:)``.
   static func isTime(_ text: Substring) -> Bool {
     let digits = text.utf8.enumerated().allSatisfy { index, byte in
       switch index {
@@ -35,7 +35,7 @@ struct BackupName {
     return text.utf8.count == 16 && digits
   }
 
-  /// The names among these that are too many, the oldest ones. A name that isn't made by the template isn't among them.
+  /// The oldest names beyond the count. Names that the template can't have made are left out.
   ///
   /// - Parameters:
   ///   - names: of the files in the template's directory.
@@ -44,7 +44,7 @@ struct BackupName {
     names.filter { isMade($0[...], by: pattern) }.sorted().dropLast(count)
   }
 
-  /// Whether a name is one that the pattern makes; a pattern without a placeholder makes itself.
+  /// Whether the pattern can make a name; a pattern without a placeholder makes only itself.
   private static func isMade(_ name: Substring, by pattern: String) -> Bool {
     let parts = pattern.split(separator: placeholder, maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2 else { return name == pattern }
@@ -56,13 +56,13 @@ struct BackupName {
 
   private var place: ExportPath { ExportPath(template) }
 
-  /// Removes what killed exports to files of such names have left behind.
+  /// Removes partial files of killed exports with such names.
   func removeAbandoned() {
     let pattern = String(place.name)
     PartialFile.removeAbandoned(in: place.directory) { Self.isMade($0, by: pattern) }
   }
 
-  /// Removes the oldest files beyond the count. Directories, and what else isn't a file, are left alone.
+  /// Removes the oldest files beyond the count. Directories and other non-files are left alone.
   func removeOld() throws(StoreError) {
     guard let count else { return }
     let directory = place.directory
@@ -71,7 +71,8 @@ struct BackupName {
       let path = directory.path(of: name)
       // Another export may have removed it meanwhile.
       guard unsafe unlink(path) == 0 || errno == ENOENT else {
-        throw StoreError(.failed, "the export is whole, and cannot remove \(path): \(Descriptor.reason())")
+        throw StoreError(
+          .failed, "the export is complete, but cannot remove the old \(path): \(Descriptor.reason())")
       }
     }
   }

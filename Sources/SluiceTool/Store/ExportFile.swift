@@ -2,24 +2,24 @@ import Glibc
 import SluiceCommand
 import SluiceStore
 
-/// Where an export goes. Used by one thread.
+/// The output of an export. Used by one thread.
 final class ExportFile {
   private enum Place {
     case standardOutput
     case file(String)
-    /// A file that gets its name when it is whole.
+    /// A file that gets its name when it is complete.
     case partial(PartialFile)
   }
 
   private let place: Place
   private let descriptor: Int32
   private var size: UInt64 = 0
-  /// Whether the reader of the pipe is gone.
+  /// Whether the pipe has no reader any more.
   private(set) var isUnwanted = false
 
   /// - Parameters:
-  ///   - path: of a file that isn't there yet; nil for standard output.
-  ///   - isNamedWhenWhole: the file has another name until then.
+  ///   - path: a file that must not exist; nil for standard output.
+  ///   - isNamedWhenWhole: whether the file has another name until it is complete.
   init(_ path: String?, isNamedWhenWhole: Bool = false) throws(StoreError) {
     guard let path else {
       (place, descriptor) = (.standardOutput, STDOUT_FILENO)
@@ -35,7 +35,7 @@ final class ExportFile {
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw errno == EEXIST
-        ? target.isThere : StoreError(.failed, "cannot make \(path): \(Descriptor.reason())")
+        ? target.isThere : StoreError(.failed, "cannot create \(path): \(Descriptor.reason())")
     }
   }
 

@@ -2,16 +2,16 @@ import Glibc
 import SluiceCommand
 import SluiceStore
 
-/// A file that gets its name only once it is whole.
+/// A file that gets its name only when it is complete.
 ///
 /// ```
-/// X.1234-89abcdef.partial   while it is written, by process 1234, which holds a lock on it
-/// X                         once it is whole
+/// X.1234-89abcdef.partial   while process 1234 writes it, with a lock on it
+/// X                         when it is complete
 /// ```
 ///
-/// Who writes X is decided with the directory locked. A file under the first name that no process has locked was left behind by one that was killed.
+/// A process chooses itself as the writer of X with the directory locked. A partial file without a lock was left by a killed process.
 struct PartialFile {
-  /// A file of this name without a lock that was written to so recently may be another version's, which takes no lock.
+  /// In seconds. An unlocked partial file that was written more recently may be in use by another version, which takes no lock.
   private static let patience = 3_600
 
   private static let suffix = ".partial"
@@ -22,9 +22,9 @@ struct PartialFile {
 
   var path: String { target.directory.path(of: name) }
 
-  /// Makes the file and locks it.
+  /// Creates the file and locks it.
   ///
-  /// - Throws: when the target is there, or another process writes it at the moment.
+  /// - Throws: ``StoreError`` if the target exists, or if another process is writing it.
   init(_ target: ExportPath) throws(StoreError) {
     self.target = target
     let lock = try DirectoryLock(target.directory.path)
@@ -41,7 +41,7 @@ struct PartialFile {
     let path = target.directory.path(of: name)
     descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
-      throw StoreError(.failed, "cannot make \(path): \(Descriptor.reason())")
+      throw StoreError(.failed, "cannot create \(path): \(Descriptor.reason())")
     }
     _ = flock(descriptor, LOCK_EX | LOCK_NB)
   }
@@ -57,7 +57,7 @@ struct PartialFile {
       opened.st_ino == named.st_ino, opened.st_dev == named.st_dev, UInt64(opened.st_size) == size
     else {
       throw StoreError(
-        .failed, "\(path) was removed or changed while it was written; export once more, to another name")
+        .failed, "\(path) was removed or changed while it was written; export again, to another name")
     }
     guard unsafe access(target.path, F_OK) != 0 else { throw target.isThere }
     guard unsafe rename(path, target.path) == 0 else {
@@ -68,11 +68,11 @@ struct PartialFile {
     }
   }
 
-  // MARK: What was left behind
+  // MARK: Abandoned files
 
-  /// Removes files of exports that were killed.
+  /// Removes partial files of killed exports.
   ///
-  /// - Parameter isWanted: whether a name is one that exports of the same kind get.
+  /// - Parameter isWanted: whether exports of the same kind can get a name.
   static func removeAbandoned(in directory: ExportDirectory, where isWanted: (Substring) -> Bool) {
     guard let lock = try? DirectoryLock(directory.path) else { return }
     defer { lock.release() }
@@ -84,7 +84,7 @@ struct PartialFile {
     }
   }
 
-  /// The name that a file gets once it is whole; nil for a file that isn't a part of an export. Earlier versions had no process in the name.
+  /// The name that a file gets when it is complete; nil if it isn't a partial export. Names of earlier versions don't contain a process.
   private static func target(of name: String) -> Substring? {
     guard name.hasSuffix(suffix) else { return nil }
     let stem = name.dropLast(suffix.count)
@@ -92,7 +92,7 @@ struct PartialFile {
     return stem[..<dot]
   }
 
-  /// Whether the file's writer has a lock on it while it writes.
+  /// Whether the file's writer locks it, as its name shows.
   private static func hasLock(_ name: String) -> Bool { target(of: name) != name.dropLast(suffix.count) }
 
   /// Whether it is "1234-89abcdef".
@@ -101,7 +101,7 @@ struct PartialFile {
     return parts.count == 2 && Int32(parts[0]) != nil && UInt32(parts[1], radix: 16) != nil
   }
 
-  /// The process that writes the file; nil when none does, or it isn't a regular file.
+  /// The process that writes the file; nil if none does, or if it isn't a regular file.
   private static func writer(of path: String) -> String? {
     let file = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
     guard file >= 0 else { return nil }
@@ -118,7 +118,7 @@ struct PartialFile {
   }
 }
 
-/// Where an export goes: a name in a directory.
+/// The path of an export: a directory and a name.
 struct ExportPath {
   let path: String
   let directory: ExportDirectory
@@ -132,7 +132,7 @@ struct ExportPath {
   }
 
   var isThere: StoreError {
-    StoreError(.failed, "\(path) is there already; remove it, or name another file")
+    StoreError(.failed, "\(path) exists already; remove it, or name another file")
   }
 }
 
@@ -141,7 +141,7 @@ struct ExportDirectory {
 
   func path(of name: some StringProtocol) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
 
-  /// The names of what is in it; none where it can't be read.
+  /// The names of its entries; empty if it can't be read.
   var names: [String] {
     guard let opened = unsafe opendir(path) else { return [] }
     defer { unsafe closedir(opened) }
@@ -160,7 +160,7 @@ struct ExportDirectory {
   }
 }
 
-/// Keeps other exports from comparing and changing names in a directory meanwhile.
+/// A lock on a directory, under which exports compare and change names.
 private struct DirectoryLock {
   private let descriptor: Int32
 

@@ -5,10 +5,10 @@ import SluiceStore
 struct RestoreCommand: Command {
   /// Nil for standard input.
   let file: String?
-  /// None for all.
+  /// Empty for all topics.
   let topics: [String]
   let isResuming: Bool
-  /// The header that gets the time of each record; nil for none.
+  /// The header for the original time of each record; nil for none.
   let timeHeader: String?
   let isQuiet: Bool
   let saysProgress: Bool
@@ -18,33 +18,36 @@ struct RestoreCommand: Command {
     operands: [Operand("FILE", .optional)],
     options: [
       CommandOption(
-        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true),
+        "topic", value: "TOPIC", help: "Only this topic. Without it, all topics.", isRepeatable: true),
       CommandOption(
         "resume",
         help:
-          "Go on with topics that a restore of the same file has begun. Otherwise topics with records are refused."
+          "Continue an interrupted restore of the same file. Without it, topics that have records are refused."
       ),
       CommandOption(
         "time-header", value: "NAME",
-        help: "Give each record this header with the time that it had, in RFC 3339."),
+        help: "Add this header to each record, with its original time in RFC 3339."),
       StoreCommand.progress, StoreCommand.quiet,
     ],
     details: """
-      Reads what sluice store export or sluice backup has written, from FILE or from standard input, and publishes it, so the broker goes on serving: topics with their settings, records with keys \
-      and headers in their order, how topics ended, where durable cursors stand, groups with what their members haven't acknowledged, and the numbers of producers' records, so that what they \
-      send again is published once. Each record is published exactly once, also when the restore is interrupted and \
-      run again with --resume. A topic that can't be restored doesn't keep the others from it; the command ends with 1 then, and says why.
+      Publishes the topics of an export, from FILE or standard input, to a running broker or cluster. The export was written by sluice backup or sluice store \
+      export. It has topics with their settings, records with keys and headers in order, durable cursors, groups with their unacknowledged records, and how topics \
+      ended. The sequences of producers are restored as well, so that records they send again aren't published twice.
 
-      What the protocol can't carry: records get new times, and offsets from 0 on; cursors and groups are put at the same records. --time-header keeps the times as headers. \
-      sluice store import carries all of it into the directory of a broker that is stopped; the nodes of a cluster have none. Records that were trimmed are left out. \
-      So are the sessions of MQTT clients where gateways run already: they have begun a log of their own. \
-      Needs the rights to create, to publish to and to administer each topic.
+      Each record is published exactly once, even if the restore is interrupted and run again with --resume. If a topic can't be restored, the command prints why, \
+      restores the others, and ends with 1.
+
+      Records get new times, and offsets from 0; cursors and groups stay at the same records. --time-header keeps the original times as headers. To keep times and \
+      offsets, stop the broker and use sluice store import; nodes of a cluster have no directory for it. Trimmed records are left out. So are the sessions of MQTT \
+      clients if gateways run already, because those have begun their own log.
+
+      Needs the permissions to create, publish to and administer each topic.
       """,
     examples: [
-      "Everything, into a broker that runs.": "sluice restore topics.sluice",
-      "A broker's directory, into a cluster.":
+      "Restore everything into a running broker.": "sluice restore topics.sluice",
+      "Copy a broker's directory into a cluster.":
         "sluice store export /var/lib/sluice | sluice --server n1.example,n2.example,n3.example restore",
-      "One topic of another broker.":
+      "Copy one topic of another broker.":
         "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice restore --time-header original-time",
     ])
 
@@ -53,7 +56,7 @@ struct RestoreCommand: Command {
     topics = arguments.texts("topic")
     isResuming = arguments.has("resume")
     timeHeader = arguments.text("time-header")
-    if timeHeader == "" { throw UsageError("--time-header: a header has a name") }
+    if timeHeader == "" { throw UsageError("--time-header is empty; name a header") }
     isQuiet = arguments.has("quiet")
     saysProgress = arguments.has("progress")
   }
@@ -67,7 +70,9 @@ struct RestoreCommand: Command {
         var reader = unsafe ExportReader(input.read)
         try reader.begin()
         while let section = try reader.next() {
-          guard job.progressed(to: reader.bytes) else { return .failure("it was stopped; --resume goes on") }
+          guard job.progressed(to: reader.bytes) else {
+            return .failure("interrupted; to continue, restore again with --resume")
+          }
           try restoring.take(section)
         }
         return try restoring.finish()

@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// The settings of a topic while it is restored, and those that it gets in the end.
+/// The settings of a topic during a restore, and the changes at its end.
 enum RestoredSettings {
-  /// Settings under which everything can be published at once, without subscribers or a connection, and no interruption ends the topic.
+  /// Settings with which all records can be published without subscribers or a connection, and no interruption ends the topic.
   static func passing(_ settings: TopicSettings) -> TopicSettings {
     var settings = settings
     settings.flow = .free
@@ -12,7 +12,7 @@ enum RestoredSettings {
     return settings
   }
 
-  /// What has to be set of a topic with the settings `passing`, so that it has `settings`; of those that ``passing(_:)`` changes.
+  /// The changes that give a topic with the settings `passing` its final `settings`, among those that ``passing(_:)`` changes.
   static func changes(from passing: TopicSettings, to settings: TopicSettings) -> TopicSettings {
     var changes = TopicSettings()
     if settings.flow != passing.flow { changes.flow = settings.flow }

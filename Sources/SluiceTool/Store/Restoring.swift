@@ -4,27 +4,27 @@ import SluiceCommand
 import SluiceStore
 import SluiceWire
 
-/// One `sluice restore` at work. Used by one thread, which isn't the loop's.
+/// One run of `sluice restore`. Used by one thread, which isn't the loop's.
 struct Restoring {
-  /// The topic that is being restored.
+  /// The topic being restored.
   private struct Target {
     var row: StoredTopic
-    /// Nil where the topic has ended: it has everything.
+    /// Nil if the topic has ended: all its records are restored.
     var subject: TopicSubject?
-    /// The offset of the first record that is published: it gets offset 0.
+    /// The original offset of the first published record, which gets offset 0.
     var first: UInt64?
-    /// Of a compact topic: the offsets of the records that are published, which have gaps between them.
+    /// The original offsets of the published records, which have gaps; only in a compact topic.
     var offsets: [UInt64] = []
-    /// Of a compact topic: batches have nothing more to say of what is before that offset.
+    /// The offset up to which single records replace the batches; only in a compact topic.
     var carriedBefore: UInt64 = 0
-    /// Late subscribers get no record before that offset.
+    /// The floor: late subscribers get no record before this offset.
     var keptFrom: UInt64
     var positions: [StoredPosition] = []
-    /// As the store has them.
+    /// In the format of the store.
     var groups: [(name: String, state: StateEntry)] = []
     var producers: [StateEntry] = []
 
-    /// The offset that the record, or the first published behind it, has where it is restored.
+    /// The new offset of a record, or of the next published record.
     func offset(of former: UInt64) -> UInt64 {
       guard row.settings.compact != true else {
         return UInt64(offsets.firstIndex { $0 >= former } ?? offsets.count)
@@ -46,12 +46,12 @@ struct Restoring {
   private var cursors: UInt64 = 0
   private var groups: UInt64 = 0
   private var producers: UInt64 = 0
-  /// What wasn't carried.
+  /// Notes about data that wasn't restored.
   private var notes: [String] = []
-  /// Why topics weren't restored; the others are.
+  /// The reasons why topics weren't restored.
   private var failures: [String] = []
 
-  /// The log of the MQTT gateways of a broker or cluster. They write it as soon as they start, and what another one has written means nothing in it.
+  /// The log of a broker's or cluster's MQTT gateways. They write it as soon as they start, so entries of another log can't be added.
   private static let gatewayLog = "mqtt.sessions"
 
   init(_ command: RestoreCommand, _ client: Client, _ run: Run) {
@@ -60,7 +60,7 @@ struct Restoring {
     self.run = run
   }
 
-  /// - Throws: ``StoreError`` with what the broker refuses.
+  /// - Throws: ``StoreError`` with the broker's refusal.
   mutating func take(_ section: ExportSection) throws(StoreError) {
     do {
       switch section {
@@ -78,7 +78,7 @@ struct Restoring {
       var topic = target?.row.name
       if case .topic(let row) = section { topic = row.name }
       let message = (error as? StoreError)?.message ?? "\(topic.map { "topic \($0): " } ?? "")\(error)"
-      // The other topics are tried, too, as long as there is a broker.
+      // The other topics are restored as long as the connection lasts.
       guard client.failure == nil else { throw StoreError(.failed, message) }
       failures.append(message)
       target = nil
@@ -87,7 +87,7 @@ struct Restoring {
 
   func finish() throws(StoreError) -> StoreJob.Outcome {
     guard isWhole else {
-      throw StoreError(.damaged, "the export is cut off; what was before that is restored")
+      throw StoreError(.damaged, "the export is incomplete; the topics before its end are restored")
     }
     let missing = command.topics.filter { !found.contains($0) }
     if !missing.isEmpty { return .failure("the export has no topic \(missing.joined(separator: ", "))") }
@@ -111,13 +111,13 @@ struct Restoring {
     return .failure("\(failures.count) topics weren't restored")
   }
 
-  /// What isn't as it was; nil when no record was restored.
+  /// A note about changed offsets and times; nil if no record was restored.
   private var change: String? {
     guard records > 0 else { return nil }
     let times =
-      command.timeHeader.map { "the old ones are in the header \($0)" }
-      ?? "--time-header NAME keeps the old ones in a header"
-    return "offsets begin at 0, and times are those of now: \(times)"
+      command.timeHeader.map { "the original ones are in the header \($0)" }
+      ?? "--time-header NAME keeps the original ones in a header"
+    return "offsets begin at 0, and records have new times: \(times)"
   }
 
   // MARK: A topic
@@ -132,14 +132,14 @@ struct Restoring {
       isEnded = there.summary.ending != nil
       if row.name == Self.gatewayLog, there.summary.nextOffset > 0, command.topics.isEmpty {
         notes.append(
-          "\(row.name) isn't restored: the MQTT gateways write it already; MQTT clients begin with new sessions"
+          "\(row.name) isn't restored, because MQTT gateways run already: MQTT clients begin new sessions"
         )
         return
       }
       guard command.isResuming || there.summary.nextOffset == 0 else {
         throw StoreError(
           .failed,
-          "topic \(row.name) has records already: delete it first, leave it out with --topic, or go on with an interrupted restore of this file with --resume"
+          "topic \(row.name) has records already: delete it, choose other topics with --topic, or continue an interrupted restore of this file with --resume"
         )
       }
       let changes = RestoredSettings.changes(from: there.settings, to: passing)
@@ -151,7 +151,7 @@ struct Restoring {
         client.createTopic(row.name, settings: passing, completion: $0)
       }
     }
-    // The life of the exported topic, so that another restore of it is the same producer.
+    // The epoch of the exported topic, so that another restore of it is the same producer.
     let producer = TopicSubject.Producer(id: max(row.epoch, 1))
     let isDurable = row.settings.storage == .durable
     let subject =
@@ -208,7 +208,7 @@ struct Restoring {
     records += 1
   }
 
-  /// Publishes a record of a compact topic that is by itself, or takes its marks, which come ahead of these.
+  /// Publishes a single record of a compact topic, or stores the topic's marks, which come before the records.
   private mutating func take(newest state: StoredState) throws {
     switch try StoredNewest.decode(key: state.key, value: state.value) {
     case .marks(let carriedBefore, let keptFrom, _):
@@ -255,11 +255,12 @@ struct Restoring {
       self.target?.groups.append((position.name, given))
     } else {
       notes.append(
-        "\(target.row.name): group \(position.name) stands in a former life of the topic, and isn't restored")
+        "\(target.row.name): group \(position.name) belongs to an earlier epoch of the topic, and isn't restored"
+      )
     }
   }
 
-  /// Everything of the topic was read: waits until the broker has it, and puts in place what isn't a record.
+  /// Finishes a topic: waits for the broker's acknowledgements, and restores cursors, groups, producers and the topic's end.
   private mutating func end() throws {
     guard let target else { return }
     self.target = nil
@@ -292,25 +293,25 @@ struct Restoring {
 
   // MARK: Groups and producers
 
-  /// Producers that are given back by one request.
+  /// The most producers in one request.
   private static let producersAtOnce = 1_000
 
   private mutating func restoreStates(of target: Target) throws {
     let (client, name) = (client, target.row.name)
-    // Without records everything is done with.
+    // Without published records, all deliveries count as done.
     let origin = target.first ?? .max
     for (group, state) in target.groups {
       let frame = StateRestore(topic: name, kind: .group, origin: origin, states: [state])
       guard frame.encoded(stream: 1).count <= client.broker.maximumFrame else {
         notes.append(
-          "\(name): group \(group) isn't restored: its state is longer than the broker's longest frame")
+          "\(name): group \(group) isn't restored, because its state is longer than the broker's --max-frame")
         continue
       }
       do throws(ClientError) {
         try Waiting.answer { client.restoreStates([state], .group, of: name, origin: origin, completion: $0) }
         groups += 1
       } catch {
-        // It is there since the restore that was interrupted, and its members may have gone on.
+        // The interrupted restore has created it, and members may have used it since.
         guard command.isResuming, error.code == .groupMismatch else { throw error }
       }
     }

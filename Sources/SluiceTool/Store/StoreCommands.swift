@@ -14,25 +14,24 @@ struct StoreCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice store", summary: "inspect, verify, repair, export and compact a broker's store",
+    "sluice store", summary: "verify, repair, export, import and compact a broker's store",
     operands: [Operand("COMMAND")],
     details: """
-      DIR is the directory that sluiced keeps durable topics in. The commands work on it directly, without a broker: stop the one that \
-      has it open first. Only export works beside a running broker.
+      DIR is the directory of sluiced --data. The commands work on its files: stop the broker first. Only export also works while the broker runs.
       """,
     examples: [
-      "The topics, and the space that they take.": "sluice store stat /var/lib/sluice",
-      "Whether all of it can be read.": "sluice store verify /var/lib/sluice",
-      "A backup, while the broker runs.": "sluice store export /var/lib/sluice topics.sluice",
+      "Show the topics, and their size on disk.": "sluice store stat /var/lib/sluice",
+      "Check that everything can be read.": "sluice store verify /var/lib/sluice",
+      "Back up while the broker runs.": "sluice store export /var/lib/sluice topics.sluice",
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
   static let progress = CommandOption(
     "progress",
-    help: "Say every second how far it is. On a terminal there is a line about it without this.")
-  static let quiet = CommandOption("quiet", letter: "q", help: "Say nothing of what went well.")
+    help: "Print progress every second. A terminal shows it without this option.")
+  static let quiet = CommandOption("quiet", letter: "q", help: "Print nothing on success.")
 
-  /// The FILE behind DIR; nil for standard input or output.
+  /// The operand FILE after DIR; nil for standard input or output.
   static func file(_ arguments: ParsedArguments) -> String? {
     arguments.operands.dropFirst().first { $0 != "-" }
   }
@@ -44,16 +43,16 @@ struct StoreStatCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice store stat", summary: "show what a store has, and the space it takes",
+    "sluice store stat", summary: "show a store's topics, and their size on disk",
     operands: [Operand("DIR"), Operand("TOPIC", .optional)], options: [StoreCommand.json],
     details: """
-      A line for each topic, and one for the store; with TOPIC, everything about that one. Reads the index, not the \
-      records themselves: to check those, see sluice store verify.
+      Prints a line for each topic, and one for the store; with TOPIC, everything about that topic. Reads only the index: to check the records, see sluice store \
+      verify.
       """,
     examples: [
       "All topics.": "sluice store stat /var/lib/sluice",
-      "One of them, with its settings.": "sluice store stat /var/lib/sluice orders.eu",
-      "What could be given back to the disk.":
+      "One topic, with its settings.": "sluice store stat /var/lib/sluice orders.eu",
+      "The space that sluice store compact would free.":
         "sluice store stat /var/lib/sluice --json | jq '.reusable_bytes // empty'",
     ])
 
@@ -91,17 +90,17 @@ struct StoreVerifyCommand: Command {
   let saysProgress: Bool
 
   static let page = CommandPage(
-    "sluice store verify", summary: "check that everything in a store is in order",
+    "sluice store verify", summary: "check a store for damage",
     operands: [Operand("DIR")], options: [StoreCommand.json, StoreCommand.progress],
     details: """
-      Reads all of it, and changes nothing: checksums, every record, and whether the index agrees with the records. Prints \
-      the damage, and which records it has cost. Exits with 1 when there was damage.
+      Reads everything and changes nothing: checksums, every record, and whether the index matches the records. Prints the damage, and the records that are lost \
+      by it. Ends with 1 if there is damage.
 
-      Gaps where a repair has taken records away are printed as well, and are no damage.
+      Also prints gaps that a repair has left, which aren't damage.
       """,
     examples: [
-      "Find damage that a disk has done, while the broker is stopped.": "sluice store verify /var/lib/sluice",
-      "Which topics have lost records.":
+      "Check a store while the broker is stopped.": "sluice store verify /var/lib/sluice",
+      "Which topics have lost records?":
         "sluice store verify /var/lib/sluice --json | jq -r 'select(.missing > 0).topic' | sort -u",
     ])
 
@@ -127,7 +126,7 @@ struct StoreVerifyCommand: Command {
       return .failure(
         """
         \(directory) is damaged (\(StoreTable.counted(summary.damaged, "finding"))); \
-        sluice store repair takes out what can't be used
+        sluice store repair removes the damaged parts
         """)
     }
   }
@@ -139,24 +138,23 @@ struct StoreRepairCommand: Command {
   let saysProgress: Bool
 
   static let page = CommandPage(
-    "sluice store repair", summary: "take out of a store what is damaged", operands: [Operand("DIR")],
+    "sluice store repair", summary: "remove the damaged parts of a store", operands: [Operand("DIR")],
     options: [
-      CommandOption("dry-run", help: "Change nothing; print what would be done."), StoreCommand.progress,
+      CommandOption("dry-run", help: "Change nothing; print the repairs."), StoreCommand.progress,
     ],
     details: """
-      Finds what sluice store verify finds. Removes batches that can't be read, and nothing else; corrects the index of the others; \
-      drops states that can't be read, so that their cursors, groups and producers start over; and gives a topic whose name is lost another one, \
-      recovered and its number. Prints each step. Changes nothing when there is nothing to mend.
+      Finds the same damage as sluice store verify, and prints each repair. Removes batches that can't be read, and no other records. Corrects the index. Removes \
+      states that can't be read, so that their cursors, groups and producers start over. Names a topic whose name is lost recovered.NUMBER. Changes nothing if there \
+      is no damage.
 
-      A file whose structure is damaged (cut off, or with pages that the disk has lost) is built anew from all that can be read of it, which takes \
-      room on the same disk for as much again. The old file stays until the new one is complete and in order.
+      If the structure of the file is damaged (it is cut off, or the disk has lost pages), repair rebuilds the file from all readable parts, which needs as much room \
+      again on the same disk. The old file stays until the new one is complete.
 
-      Records that were removed are gone: their subscribers are told that they lag by them. Keep a copy of the directory if it may \
-      still be of use.
+      Removed records are lost: subscribers get the number of records that they missed. Keep a copy of the directory if you may still need it.
       """,
     examples: [
       "What would be lost?": "sluice store repair /var/lib/sluice --dry-run",
-      "Mend it.": "sluice store repair /var/lib/sluice",
+      "Repair the store.": "sluice store repair /var/lib/sluice",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -179,16 +177,16 @@ struct StoreRepairCommand: Command {
         store, isDryRun: isDryRun, progress: { !job.hasFailed && job.progressed(to: $0) },
         found: { finding in
           if finding.isLeftByRepair { left.append(finding) }
-          // No step of the repair reports records that were lost with the file's pages.
+          // The repair's steps don't report records that were lost with the file's pages.
           guard rebuild != nil, finding.missing?.isEmpty == false else { return }
           job.note("lost: \(ShownText.line("\(finding)"))\n")
         }, done: { step in job.note("\(ShownText.line("\(step)"))\n") })
       if job.hasFailed { return .success }
       if !isDryRun { try store.leave() }
-      for finding in left { try job.print("left as it is: \(ShownText.line("\(finding)"))\n") }
+      for finding in left { try job.print("not repaired: \(ShownText.line("\(finding)"))\n") }
       try job.print(StoreTable.text(summary, isDryRun: isDryRun))
       if isDryRun, summary.steps > 0 { return .failure("\(directory) is damaged; nothing was changed") }
-      return summary.left > 0 ? .failure("not everything in \(directory) can be mended") : .success
+      return summary.left > 0 ? .failure("not all damage in \(directory) can be repaired") : .success
     }
   }
 }
@@ -198,12 +196,12 @@ struct StoreCompactCommand: Command {
   let isQuiet: Bool
 
   static let page = CommandPage(
-    "sluice store compact", summary: "give a store's free space back to the disk",
+    "sluice store compact", summary: "return a store's free space to the disk",
     operands: [Operand("DIR")], options: [StoreCommand.quiet],
     details: """
-      Puts a copy without free space in the store's place. While it is made, it takes as much room on the same disk as the store has in \
-      use. When it is interrupted, by whatever, the store is as before.
-      """, examples: ["After large topics were deleted.": "sluice store compact /var/lib/sluice"])
+      Replaces the store with a copy without free space. The copy needs as much room on the same disk as the store uses. If the command is interrupted, the store \
+      is unchanged.
+      """, examples: ["Free space after large topics were deleted.": "sluice store compact /var/lib/sluice"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     directory = arguments.operands[0]
@@ -218,7 +216,8 @@ struct StoreCompactCommand: Command {
       job.watch("\(directory)/new.mdb")
       let sizes = try store.compact()
       if !isQuiet {
-        run.note("\(ByteSize.rounded(sizes.before)) before, \(ByteSize.rounded(sizes.after)) now")
+        run.note(
+          "compacted \(directory) from \(ByteSize.rounded(sizes.before)) to \(ByteSize.rounded(sizes.after))")
       }
       return .success
     }

@@ -6,37 +6,37 @@ import SluiceStoreLMDB
 import SluiceWire
 import Synchronization
 
-/// A job on a store. Runs on a thread of its own, since disks block.
+/// A job on a store. Runs on a thread of its own, because disks block.
 final class StoreJob: Sendable {
   /// How it ended.
   enum Outcome: Sendable {
     case success
-    /// With a complaint for standard error.
+    /// With a message for standard error.
     case failure(String)
   }
 
-  /// How often progress is printed with `--progress`. Without it, there is a line on a terminal.
+  /// How often `--progress` prints progress.
   private static let interval = Duration.seconds(1)
 
   private let done = Atomic<UInt64>(0)
   private let total: Atomic<UInt64> = Atomic(0)
   /// Bytes of the store's file; 0 before its pages are checked.
   private let fileBytes: Atomic<UInt64> = Atomic(0)
-  /// What the phases before the present one have done.
+  /// The progress of earlier phases, in bytes.
   private let base: Atomic<UInt64> = Atomic(0)
   private let stopped = Atomic(false)
   private let watched = Mutex<String?>(nil)
-  /// The line that shows progress; nil where there is no terminal.
+  /// The progress line; nil without a terminal.
   private let progressLine = Mutex<TerminalLine?>(nil)
-  /// The first piece of the result that couldn't be printed where that doesn't end the job at once.
+  /// The first error of printing in `note(_:)`, which doesn't end the job at once.
   private let fault = Mutex<StoreError?>(nil)
 
   private init() {}
 
-  /// How long an interrupted job may take to stop. The process may end in the middle of it: commits are atomic.
+  /// How long an interrupted job may take to stop. The process may then end at any point, since commits are atomic.
   private static let stopTimeout = Duration.seconds(2)
 
-  /// Runs `body`, and ends the run with what it returns or throws. Ctrl-C stops it at the next safe place.
+  /// Runs `body`, and ends the run with its outcome or error. Ctrl-C stops it at the next safe point.
   static func start(
     _ run: Run, saysProgress: Bool = false,
     _ body: @escaping @Sendable (StoreJob) throws(StoreError) -> Outcome
@@ -93,38 +93,38 @@ final class StoreJob: Sendable {
 
   var isStopped: Bool { stopped.load(ordering: .relaxed) }
 
-  /// Records progress of the present phase, in bytes. Returns whether to go on.
+  /// Records progress of the present phase, in bytes. Returns false if the job was stopped.
   func progressed(to bytes: UInt64) -> Bool {
     done.store(base.load(ordering: .relaxed) + bytes, ordering: .relaxed)
     return !isStopped
   }
 
-  /// Has the length of a file stand for the progress of what writes it.
+  /// Takes the length of a file as the progress of the present phase.
   func watch(_ path: String) {
     watched.withLock { $0 = path }
   }
 
-  /// States about how many bytes the job will read from the present phase on.
+  /// Sets the approximate number of bytes that the present and later phases will read.
   func expect(_ bytes: UInt64) {
     total.store(base.load(ordering: .relaxed) + bytes, ordering: .relaxed)
   }
 
-  /// Records progress of the check of a file's pages, and of what mends them, behind which its records are read: about as many bytes as it has.
+  /// Records progress of checking and rebuilding the file's pages. Its records are read afterwards: about as many bytes as the file has.
   func checked(_ bytes: UInt64, of all: UInt64) -> Bool {
-    // The first of these steps goes through the file once.
+    // The first of these steps reads the file once.
     if fileBytes.load(ordering: .relaxed) == 0 { fileBytes.store(all, ordering: .relaxed) }
     expect(all + fileBytes.load(ordering: .relaxed))
     return progressed(to: bytes)
   }
 
-  /// Begins the phase behind the check of the pages.
+  /// Begins the phase after the check of the pages.
   func pagesAreChecked() {
     base.store(done.load(ordering: .relaxed), ordering: .relaxed)
   }
 
   /// Prints a piece of the result.
   ///
-  /// - Throws: ``StoreError`` when that isn't possible. A reader that wants no more isn't an error: it ends the job quietly.
+  /// - Throws: ``StoreError`` if writing fails. A closed pipe isn't an error: it ends the process quietly.
   func print(_ text: String) throws(StoreError) {
     let write = { ProgramOutput.write(text) }
     guard let failure = progressLine.withLock({ $0 }).map({ $0.hidden(write) }) ?? write() else { return }
@@ -132,7 +132,7 @@ final class StoreJob: Sendable {
     throw StoreError(.failed, complaint)
   }
 
-  /// The same where nothing can be thrown: ends the job with the error when `body` returns. Pieces behind one that can't be printed are dropped.
+  /// The same without throwing: the job ends with the error when `body` returns. Pieces after one that can't be printed are dropped.
   func note(_ text: String) {
     if hasFailed { return }
     do throws(StoreError) {
@@ -145,9 +145,9 @@ final class StoreJob: Sendable {
   /// Whether a `note(_:)` has failed.
   var hasFailed: Bool { fault.withLock { $0 != nil } }
 
-  /// Looks for damage to the structure of the store's file, with which it must not be opened, and prints it.
+  /// Prints damage to the structure of the store's file. A file with such damage must not be opened.
   ///
-  /// - Returns: the job's outcome for a damaged file; nil for one in order.
+  /// - Returns: the job's outcome for a damaged file; nil for an intact one.
   func refusesPages(
     of directory: String, _ line: (String) -> String = { "the file: \(ShownText.line($0))\n" }
   ) throws(StoreError) -> Outcome? {
@@ -157,12 +157,12 @@ final class StoreJob: Sendable {
     for fault in faults { try print(line(fault)) }
     return .failure(
       """
-      \(directory) is damaged in the structure of its file (\(StoreTable.counted(UInt64(faults.count), "finding"))); \
-      sluice store repair builds it anew from what can be read
+      the structure of the file in \(directory) is damaged (\(StoreTable.counted(UInt64(faults.count), "finding"))); \
+      sluice store repair rebuilds it from all readable parts
       """)
   }
 
-  /// Opens a store that there is.
+  /// Opens a store.
   static func open(_ directory: String, _ access: LMDBStore.Access) throws(StoreError) -> LMDBStore {
     var options = LMDBStore.Options()
     options.access = access
@@ -170,15 +170,15 @@ final class StoreJob: Sendable {
   }
 }
 
-/// Explains a fault while reading a store, which ends the process: the file is mapped into memory, and the processor faults on a page that the disk can't
-/// read or that is damaged.
+/// Prints a message for a fault while reading a store, which ends the process. The file is mapped into memory, and the processor faults on a damaged or
+/// unreadable page.
 enum FaultyPages {
   static func explain() {
     for number in [SIGBUS, SIGSEGV, SIGABRT] {
       _ = signal(number) { _ in
-        // Nothing but system calls may be made here.
+        // A signal handler may make only system calls.
         let message: StaticString =
-          "sluice: the store's file is damaged in its structure, and can't be read on; put a backup in its place\n"
+          "sluice: the structure of the store's file is damaged, and reading can't continue; restore a backup\n"
         _ = unsafe Glibc.write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
         _exit(ExitCode.failure.rawValue)
       }

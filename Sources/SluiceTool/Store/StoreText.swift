@@ -7,11 +7,11 @@ import SluiceWire
 enum StoreTable {
   // MARK: Statistics
 
-  /// What was read of a damaged file, and what wasn't.
+  /// The readable and the unreadable parts of a rebuilt file.
   static func text(_ rebuild: StoreRebuild) -> String {
     var text = rebuild.faults.map { "the file: \(ShownText.line("\($0)"))\n" }.joined()
     text +=
-      "built anew from what could be read: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
+      "rebuilt from all readable parts: \(counted(rebuild.topics, "topic")), \(counted(rebuild.batches, "batch", "batches")), \(counted(rebuild.states, "state")); "
     text += "\(counted(rebuild.lost, "entry", "entries")) couldn't be read\n"
     return text
   }
@@ -33,7 +33,7 @@ enum StoreTable {
     let size = statistics.size
     text += "\(counted(UInt64(statistics.topics.count), "topic")), \(counted(statistics.records, "record")); "
     text += "\(ByteSize.rounded(size.files)) on disk, \(ByteSize.rounded(size.reusable)) of that free\n"
-    if !statistics.wasClosed { text += "It wasn't closed in order when it was used last.\n" }
+    if !statistics.wasClosed { text += "The last broker didn't close it.\n" }
     return text
   }
 
@@ -80,15 +80,15 @@ enum StoreTable {
   }
 
   static func text(_ summary: StoreRepair, isDryRun: Bool) -> String {
-    guard summary.steps > 0 else { return "nothing \(summary.left > 0 ? "that can be mended" : "to mend")\n" }
-    var text = "\(counted(summary.steps, "thing")) \(isDryRun ? "to mend" : "mended")"
+    guard summary.steps > 0 else { return "nothing \(summary.left > 0 ? "can be repaired" : "to repair")\n" }
+    var text = "\(counted(summary.steps, "repair")) \(isDryRun ? "needed" : "made")"
     if summary.missing > 0 { text += "; \(counted(summary.missing, "record")) lost" }
     return text + "\n"
   }
 
-  /// What was exported or imported.
+  /// The amounts of an export or import.
   ///
-  /// - Parameter states: the places of cursors, groups and producers.
+  /// - Parameter states: the number of states of cursors, groups and producers.
   static func text(_ topics: UInt64, _ records: UInt64, _ states: UInt64) -> String {
     "\(counted(topics, "topic")) with \(counted(records, "record")) and \(self.states(states))"
   }
@@ -123,12 +123,12 @@ enum StoreJSON {
       "stored_bytes": .number(topic.stored), "oldest": .textOrNull(topic.firstTime.map(WallTime.format)),
       "newest": .textOrNull(topic.lastTime.map(WallTime.format)), "producers": .number(topic.producers),
       "cursors": .number(topic.cursors), "groups": .number(topic.groups),
-      // As they are written on a command line.
+      // In the notation of options.
       "settings": topic.row.map { TopicOption.json($0.settings) },
     ]
   }
 
-  /// Something that is damaged in the structure of a store's file.
+  /// Damage in the structure of a store's file.
   static func object(fault: String) -> JSON { ["problem": .text("pages"), "message": .text(fault)] }
 
   static func object(_ statistics: StoreStatistics) -> JSON {

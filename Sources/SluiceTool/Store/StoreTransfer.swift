@@ -3,42 +3,42 @@ import SluiceCommand
 import SluiceStore
 import SluiceStoreLMDB
 
-/// Where a command writes an export, and how many earlier ones stay.
+/// The output of an export, and how many earlier exports to keep.
 struct ExportTarget {
   /// Nil for standard output.
   let file: String?
-  /// The name of a file that has its name only when it is whole; nil for others.
+  /// The name of a file that gets its name when it is complete; nil for other outputs.
   private let backup: BackupName?
 
   static let options = [
     CommandOption(
       "to", value: "FILE",
       help:
-        "Write to FILE, in which {time} stands for the time in UTC, like 20260203T040506Z. The file has its name only when it is whole. Until then it is FILE.PROCESS.partial; what killed exports to FILE left behind is removed."
+        "Write to FILE, where {time} stands for the time in UTC, like 20260203T040506Z. The file gets its name when it is complete; until then it is FILE.PROCESS.partial. Leftovers of killed exports to FILE are removed."
     ),
     CommandOption(
       "keep-copies", value: "N",
-      help: "With --to: remove all but the newest N files of such names, this one included."),
+      help: "With --to: keep only the newest N files of that name, including this one."),
   ]
 
-  /// - Parameter operand: the file that was named without an option; nil for none.
+  /// - Parameter operand: the file given as an operand; nil for none.
   init(_ arguments: ParsedArguments, operand: String?) throws(UsageError) {
     let template = arguments.text("to")
     if template != nil, operand != nil { throw UsageError("--to names the file; leave FILE out") }
     let count = try arguments.value("keep-copies", Values.count(in: 1...1_000_000))
     guard count == nil || template?.contains(BackupName.placeholder) == true else {
-      throw UsageError("--keep-copies needs --to with {time} in it, by which files are told apart")
+      throw UsageError("--keep-copies needs --to with a FILE that contains {time}")
     }
     backup = template.map { BackupName($0, keeping: count.map { Int($0) }) }
     file = backup?.path(at: WallTime.now) ?? operand.flatMap { $0 == "-" ? nil : $0 }
     if file == nil, isatty(STDOUT_FILENO) == 1 {
-      throw UsageError("an export isn't for a terminal; name a FILE, or pipe it into something")
+      throw UsageError("an export can't be printed on a terminal; name a FILE, or use a pipe")
     }
   }
 
-  /// Has `body` write the export. What isn't whole in the end is removed; earlier copies that are too many are once it is.
+  /// Calls `body` to write the export. Removes an incomplete file, or, after a complete one, the earlier copies beyond the limit.
   ///
-  /// - Returns: what `body` does; nil when the reader of a pipe wants no more.
+  /// - Returns: the result of `body`; nil if the reader of a pipe has closed it.
   func write<Result>(_ body: (ExportFile) throws(StoreError) -> Result) throws(StoreError) -> Result? {
     backup?.removeAbandoned()
     let output = try ExportFile(file, isNamedWhenWhole: backup != nil)
@@ -68,23 +68,22 @@ struct StoreExportCommand: Command {
     operands: [Operand("DIR"), Operand("FILE", .optional)],
     options: [
       CommandOption(
-        "topic", value: "TOPIC", help: "Only this topic; all of them otherwise.", isRepeatable: true)
+        "topic", value: "TOPIC", help: "Only this topic. Without it, all topics.", isRepeatable: true)
     ] + ExportTarget.options + [StoreCommand.progress, StoreCommand.quiet],
     details: """
-      Writes to FILE, which must not be there yet, or to standard output. Settings, records with their offsets and times, where producers, \
-      cursors and groups stand, and how topics ended: sluice store import makes the same topics of it, here or elsewhere.
+      Writes to FILE, which must not exist, or to standard output. An export has settings, records with offsets and times, the positions of producers, cursors and \
+      groups, and how topics ended. sluice store import creates the same topics from it, here or elsewhere.
 
-      A broker may run on DIR meanwhile: everything in the export is of one moment, when it began. Run it as the broker's user, on the same machine and in the same \
-      container. Space that the broker frees while it is exported is used again when that is over. The nodes of a cluster have no directories: sluice backup exports a \
-      cluster's topics.
+      A broker may run on DIR meanwhile: the export has the state of the moment when it began. Run the command as the broker's user, on the same machine and in the \
+      same container. Space that the broker frees meanwhile is reused after the export. The nodes of a cluster have no directories: see sluice backup.
 
-      What is damaged is left out and said, and the exit code is 1 then; the rest is whole.
+      Damaged parts are left out and printed, and the command ends with 1. The rest of the export is complete.
       """,
     examples: [
-      "A backup.": "sluice store export /var/lib/sluice topics.sluice",
-      "One with the time in its name, and the last seven are kept.":
+      "Back up all topics.": "sluice store export /var/lib/sluice topics.sluice",
+      "Back up with the time in the name, and keep the last seven.":
         "sluice store export /var/lib/sluice --to /backup/sluice-{time}.export --keep-copies 7",
-      "One topic to another machine.":
+      "Copy one topic to another machine.":
         "sluice store export /var/lib/sluice --topic orders.eu | ssh other sluice store import /var/lib/sluice",
     ])
 
@@ -109,7 +108,7 @@ struct StoreExportCommand: Command {
       guard let summary = written else { return .success }
       if !isQuiet { run.note("exported \(StoreTable.text(summary.topics, summary.records, summary.states))") }
       guard summary.damaged > 0 else { return .success }
-      return .failure("the export is without what is damaged; see sluice store repair")
+      return .failure("damaged parts are missing in the export; see sluice store repair")
     }
   }
 }
@@ -123,21 +122,20 @@ struct StoreImportCommand: Command {
   let saysProgress: Bool
 
   static let page = CommandPage(
-    "sluice store import", summary: "bring exported topics into a store",
+    "sluice store import", summary: "write exported topics into a store",
     operands: [Operand("DIR"), Operand("FILE", .optional)],
     options: [
-      CommandOption("replace", help: "Replace topics that are there already. Otherwise they are refused."),
+      CommandOption("replace", help: "Replace topics that exist. Without it, they are refused."),
       StoreCommand.progress, StoreCommand.quiet,
     ],
     details: """
-      Reads what sluice store export has written, from FILE or from standard input. DIR is made if it isn't there; a store that is keeps what \
-      it has. Either all of the topics are there in the end, or none of them: a file that is damaged or cut off is refused. Subscribers and producers that know more of a topic than the \
-      export has go on where it ends, and are told so.
+      Reads an export from FILE or standard input. Creates DIR if needed; the other topics of an existing store stay. Imports all topics or none: a damaged or \
+      incomplete export is refused. Subscribers and producers that have records beyond the export continue at its end, with a notice of the loss.
 
-      The nodes of a cluster have no directories: sluice restore brings an export into a cluster, or into a broker that runs.
+      The nodes of a cluster have no directories: for a cluster or a running broker, see sluice restore.
       """,
     examples: [
-      "Bring a backup back.": "sluice store import /var/lib/sluice topics.sluice",
+      "Restore a backup.": "sluice store import /var/lib/sluice topics.sluice",
       "Copy a topic from another machine.":
         "ssh other sluice store export /var/lib/sluice --topic orders.eu | sluice store import /var/lib/sluice",
     ])
@@ -154,7 +152,7 @@ struct StoreImportCommand: Command {
     StoreJob.start(run, saysProgress: saysProgress) { job throws(StoreError) in
       let input = try ImportFile(file, job)
       if let size = input.size { job.expect(size) }
-      // Nothing is made for something else than an export.
+      // Read first, so that no store is created for an invalid export.
       var reader = unsafe ExportReader(input.read)
       try reader.begin()
       let store = try StoreJob.open(directory, .create)
@@ -173,7 +171,7 @@ struct StoreImportCommand: Command {
   }
 }
 
-/// Where an export comes from. Used by one thread.
+/// The input of an import. Used by one thread.
 final class ImportFile {
   /// How often, in milliseconds, a waiting read checks whether the job was stopped.
   private static let interval: Int32 = 200
@@ -200,7 +198,7 @@ final class ImportFile {
     if path != nil { close(descriptor) }
   }
 
-  /// Its bytes, if it is a file.
+  /// The size in bytes; nil if it isn't a regular file.
   var size: UInt64? {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -211,7 +209,7 @@ final class ImportFile {
     while true {
       var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       let isReady = unsafe poll(&waiting, 1, Self.interval)
-      if job.isStopped { return .failure(StoreError(.failed, "it was stopped")) }
+      if job.isStopped { return .failure(StoreError(.failed, "interrupted")) }
       if isReady == 0 || (isReady < 0 && errno == EINTR) { continue }
       let count = unsafe Glibc.read(descriptor, target.baseAddress, target.count)
       if count >= 0 { return .success(count) }

@@ -5,9 +5,9 @@ import SluiceIO
 import SluiceStore
 import Synchronization
 
-/// Reads the records that a topic has, in pages, for a thread that may block.
+/// Reads a topic's records in pages, for a thread that may block.
 ///
-/// It requests records only when the thread asks for a page, and ends in front of what is published meanwhile.
+/// Requests records only for the next page, and ends before records that are published meanwhile.
 // Unchecked: `subscription` is used on the loop only; the rest is behind a mutex.
 final class TopicReading: Subscriber, @unchecked Sendable {
   typealias Input = TopicEvent<TopicRecord>
@@ -15,9 +15,9 @@ final class TopicReading: Subscriber, @unchecked Sendable {
 
   private struct State {
     var records: [TopicRecord] = []
-    /// Records that were requested and haven't come.
+    /// Requested records that haven't arrived.
     var missing = 0
-    /// All records have come that were there when the reading began.
+    /// Whether all records up to `end` have arrived.
     var isAtEnd = false
     var failure: String?
     var lagged: UInt64 = 0
@@ -31,7 +31,7 @@ final class TopicReading: Subscriber, @unchecked Sendable {
   private let arrived = Semaphore()
   private var subscription: (any Subscription)?
 
-  /// - Parameter end: the offset in front of which the reading ends.
+  /// - Parameter end: the offset before which reading ends.
   init(_ client: Client, on loop: any EventLoop, _ topic: String, upTo end: UInt64) {
     self.client = client
     self.loop = loop
@@ -48,9 +48,9 @@ final class TopicReading: Subscriber, @unchecked Sendable {
     loop.execute { [client, plan] in client.topic(plan).events.subscribe(reading) }
   }
 
-  /// The next records, at most so many; none at the end.
+  /// The next records, at most `count`; none at the end.
   ///
-  /// - Throws: ``StoreError`` when the topic can't be read.
+  /// - Throws: ``StoreError`` if the topic can't be read.
   func next(_ count: Int, _ job: StoreJob) throws(StoreError) -> [TopicRecord] {
     let isOver = state.withLock { state in
       if !state.isAtEnd { state.missing = count }
@@ -70,7 +70,7 @@ final class TopicReading: Subscriber, @unchecked Sendable {
     return records
   }
 
-  /// Records that the topic has dropped while it was read.
+  /// The number of records that the topic dropped while it was read.
   var lagged: UInt64 { state.withLock { $0.lagged } }
 
   func cancel() {
@@ -99,14 +99,14 @@ final class TopicReading: Subscriber, @unchecked Sendable {
         return state.missing > 0 && !state.isAtEnd
       case .live: state.isAtEnd = true
       case .lagged(let missed, _): state.lagged += missed
-      case .restarted: state.failure = "it was started anew while it was read; try again"
+      case .restarted: state.failure = "it was recreated while it was read; try again"
       case .rewound: state.failure = "its last records were lost while it was read; try again"
       case .producers, .topic: break
       }
       return !state.isAtEnd && state.failure == nil
     }
     if !isWaiting { arrived.signal() }
-    // Events other than records use up demand, too.
+    // Events other than records also use up demand.
     if case .record = event { return .none }
     return .max(1)
   }

@@ -1,22 +1,22 @@
-/// The rule by which records are requested.
+/// The rule for requesting records.
 enum DemandRule: Equatable {
   case unlimited
-  /// A number at a time; the same number again when all of them are printed.
+  /// A number at a time, and the same number again when all of them are printed.
   case rounds(of: Int)
-  /// As many as keep the output busy, up to a bound of bytes, estimated from past records.
+  /// Enough to keep the output busy, up to a number of bytes that is estimated from past records.
   case window
 }
 
 /// Counts records that were requested, received and printed, and computes the next request.
 struct DemandLedger {
-  /// About how many bytes are under way with a window.
+  /// The approximate bytes in flight with a window.
   private static let windowBytes = 8 << 20
   private static let windowRecords = 1...65_536
   /// The window until the records' size is known.
   private static let firstWindow = 256
 
   private let rule: DemandRule
-  /// The most records to request, in all.
+  /// The most records to request in total.
   private let limit: UInt64
   private var window = Self.firstWindow
 
@@ -24,7 +24,7 @@ struct DemandLedger {
   private(set) var received: UInt64 = 0
   private(set) var printed: UInt64 = 0
 
-  /// - Parameter limit: how many records are wanted at all; nil for every one.
+  /// - Parameter limit: how many records to request in total; nil for all.
   init(_ rule: DemandRule, limit: UInt64?) {
     self.rule = rule
     self.limit = limit ?? .max
@@ -32,15 +32,15 @@ struct DemandLedger {
 
   var isUnlimited: Bool { rule == .unlimited && limit == .max }
 
-  /// Whether all requested records have come: none follows before the next request.
+  /// Whether all requested records have arrived: none follows before the next request.
   var isSatisfied: Bool { received == requested && !isUnlimited }
 
-  /// Whether all records up to the limit have come.
+  /// Whether all records up to the limit have arrived.
   var isComplete: Bool { received == limit }
 
   var allPrinted: Bool { printed == received }
 
-  /// Counts records that were requested and haven't come as not requested: another subscription requests them.
+  /// Counts requested records that haven't arrived as not requested, since another subscription requests them.
   mutating func resubscribe() { requested = received }
 
   mutating func receive() {
@@ -54,7 +54,7 @@ struct DemandLedger {
     window = min(max(fitting, Self.windowRecords.lowerBound), Self.windowRecords.upperBound)
   }
 
-  /// What to request now: 0 for nothing, nil for everything.
+  /// How many records to request now; nil for unlimited demand.
   mutating func next() -> Int? {
     let wanted: UInt64
     switch rule {

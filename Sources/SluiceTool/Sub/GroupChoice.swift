@@ -9,38 +9,38 @@ struct GroupChoice: Equatable {
   static let options = [
     CommandOption(
       "group", value: "NAME",
-      help: "Share the records with all other subscribers that name this group: each goes to one of them."),
+      help: "Join this group: each record goes to one of its members."),
     CommandOption(
       "ack", value: "WHEN",
       help:
-        "When a record of the group is done: auto, when it is sent; explicit, when it is printed, or its command has "
-        + "ended with 0. What isn't done is delivered again.", standard: "auto",
+        "When a record of the group is acknowledged: auto, when it is sent; explicit, when it is printed, or "
+        + "its command has ended with 0. Other records are delivered again.", standard: "auto",
       choices: ["auto", "explicit"]),
     CommandOption(
       "order", value: "ORDER",
       help:
-        "Which records of the group may be under way at a time: any; by-key, only one of those with the same key.",
+        "Which records of the group may be delivered at the same time: any; by-key, only one record of a key.",
       standard: "any", choices: ["any", "by-key"]),
     CommandOption(
       "deadline", value: "TIME",
-      help: "How long a record may take before it is delivered to another member of the group: 30s, 5m.",
-      standard: "for ever"),
+      help: "How long a member may take for a record before another member gets it: 30s, 5m.",
+      standard: "forever"),
     CommandOption(
-      "deliveries", value: "N", help: "How many times the group delivers a record before it is given up.",
-      standard: "without a limit"),
-    CommandOption("dead-letters", value: "TOPIC", help: "Where records go that the group has given up."),
+      "deliveries", value: "N", help: "How many times the group delivers a record before it gives it up.",
+      standard: "no limit"),
+    CommandOption("dead-letters", value: "TOPIC", help: "The topic for records that the group gives up."),
   ]
 
   /// Nil without a group.
   init?(_ arguments: ParsedArguments) throws(UsageError) {
     guard let name = arguments.text("group") else {
       for option in Self.options where arguments.text(option.name) != nil {
-        throw UsageError("--\(option.name) is about a group; name it with --group")
+        throw UsageError("--\(option.name) needs --group NAME")
       }
       return nil
     }
     for option in ["until-live", "lag"] where arguments.has(option) || arguments.text(option) != nil {
-      throw UsageError("--\(option) doesn't go with --group: its members share what there is, each a part")
+      throw UsageError("--\(option) and --group exclude each other: a member gets only a part of the records")
     }
     self.name = name
     options.acknowledgement =
@@ -53,7 +53,7 @@ struct GroupChoice: Equatable {
   }
 }
 
-/// Values that wait, first in, first out.
+/// A queue, first in, first out.
 struct Fifo<Value> {
   private var values: [Value?] = []
   private var head = 0
@@ -69,7 +69,7 @@ struct Fifo<Value> {
     defer {
       values[head] = nil
       head += 1
-      // At half of the array, so that the cost per value is constant.
+      // At half of the array, so that the amortized cost per value is constant.
       if head * 2 > values.count {
         values.removeFirst(head)
         head = 0

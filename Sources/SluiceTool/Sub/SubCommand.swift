@@ -8,23 +8,23 @@ struct SubCommand: Command {
     case command(String)
   }
 
-  /// The file that records go to; nil for standard output.
+  /// The file for records; nil for standard output.
   let output: FilePath?
   let topic: String
   /// Whether the topic is a pattern.
   let isPattern: Bool
   let start: SubscriptionPlan.Start
   let filter: RecordFilter
-  /// Nil without one.
+  /// Nil without a cursor.
   let cursor: SubscriptionPlan.Cursor?
-  /// Nil for what the topic's settings say.
+  /// Nil for the topic's setting.
   let lag: SubscriptionPlan.Lag?
   let prefetch: SubscriptionPlan.Prefetch
   let printing: Printing
   let demand: DemandRule
-  /// Ends after so many records.
+  /// The number of records after which the command ends.
   let count: UInt64?
-  /// Ends after so much time.
+  /// The time after which the command ends.
   let time: Duration?
   let endsWithReplay: Bool
   let persistence: Persistence
@@ -39,94 +39,93 @@ struct SubCommand: Command {
       CommandOption(
         "from", letter: "f", value: "START",
         help:
-          "Where to begin: replay, at what the topic keeps; new, at the next record; earliest; last:N, so many records "
-          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, so long ago, or time:2026-02-03, when that day began in UTC.",
+          "Where to begin: replay, with the records that the topic replays; new, with the next record; earliest; last:N, N records "
+          + "before the end; offset:K; time:2026-02-03T04:05:06Z; time:-10m, ten minutes ago; time:2026-02-03, when that day began in UTC.",
         standard: "replay",
         choices: starts),
       CommandOption(
         "demand", value: "N",
         help:
-          "Request N records at a time, and more when they are printed; or 'unlimited'. Without it, as many are "
-          + "requested as keep the output busy.", choices: ["unlimited"]),
+          "Request N records at a time, and the next N when they are printed; or 'unlimited'. Without it, enough "
+          + "to keep the output busy.", choices: ["unlimited"]),
     ] + FilterOptions.options + CursorOptions.options + [
       CommandOption(
         "count", letter: "n", value: "N",
-        help: "End after N records; with 0 at once, if there is such a topic."),
+        help: "End after N records; 0 only checks that the topic exists."),
       CommandOption("for", value: "TIME", help: "End after this time: 30s, 5m."),
-      CommandOption("until-live", help: "End where replay ends and new records would follow."),
+      CommandOption("until-live", help: "End after the replay, before new records."),
       CommandOption(
-        "raw", help: "Print payloads with nothing between them, and on a terminal without escapes, too."),
+        "raw", help: "Print payloads without separators, and without escapes even on a terminal."),
       CommandOption(
-        "frames", help: "Print the length of each payload in front of it: 4 bytes, little-endian."),
+        "frames", help: "Print the length in front of each payload: 4 bytes, little-endian."),
       CommandOption("json", help: "Print an object a line: offset, topic, time, key, headers, payload."),
       CommandOption(
         "headers",
         help:
-          "Print the headers, NAME=VALUE, and a tab in front of each payload: --format '{headers}\\t{payload}'."
+          "Print headers, as NAME=VALUE, and a tab in front of each payload: --format '{headers}\\t{payload}'."
       ),
       CommandOption(
         "format", value: "TEXT",
         help:
-          "Print a line made from TEXT, in which {offset} {payload} {key} {topic} {time} {size} {headers} "
-          + "{header:NAME} {deliveries} stand for parts of the record, and \\t for a tab."),
+          "Print a line of this format: {offset} {payload} {key} {topic} {time} {size} {headers} {header:NAME} "
+          + "{deliveries} are parts of the record, and \\t is a tab."),
       CommandOption(
         "output", letter: "o", value: "FILE",
-        help: "Write records to FILE, which is emptied first, rather than to standard output.",
+        help: "Write records to FILE, which is overwritten, instead of standard output.",
         takesBytes: true),
       CommandOption(
         "exec", value: "COMMAND",
         help:
           "Run a shell command for each record, one after the other, with the payload on its standard input and "
-          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment; the first that fails is the last, "
-          + "unless the records are acknowledged: then the record is refused."
+          + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment. A command that fails ends the program; "
+          + "with --ack explicit, its record goes back to the group instead."
       ),
       CommandOption(
         "lag", value: "WHAT",
-        help: "When the topic drops records before they were requested: skip, go on and say how many; fail.",
-        standard: "as the topic says", choices: ["skip", "fail"]),
+        help: "When the topic drops records before they were requested: skip (and print how many), or fail.",
+        standard: "the topic's setting", choices: ["skip", "fail"]),
       CommandOption(
-        "prefetch", value: "N", help: "Let the client ask N records ahead of what is requested.",
+        "prefetch", value: "N", help: "Let the client request N records in advance.",
         standard: "0"),
       TopicStatement.option,
     ] + GroupChoice.options + [
-      CommandOption("quiet", letter: "q", help: "Say nothing about the connection.")
+      CommandOption("quiet", letter: "q", help: "Print nothing about the connection.")
     ] + Persistence.options,
     details: """
-      Prints each payload on a line of standard output until the topic ends. A topic that doesn't exist isn't created: the command waits for it, and says so; \
-      with --until-live or --count 0 it fails. A payload that has line breaks in it comes out as \
-      several lines: --frames, --raw and --json keep records apart, or bytes exact. On a terminal, control characters in payloads, keys and headers are printed as escapes, \
-      \\u001b, unless --raw is given; a pipe or a file gets the bytes as they are.
+      Prints each payload on a line of standard output until the topic ends. If the topic doesn't exist, the command reports that and waits for it; with --until-live \
+      or --count 0 it fails. A payload with line breaks prints several lines: --frames and --json keep records apart, --raw prints exact bytes. On a terminal, control \
+      characters in payloads, keys and headers are printed as escapes such as \\u001b, unless --raw is given; a pipe or a file gets the bytes unchanged.
 
-      TOPIC may be a pattern, which stands for all topics that match, those created later included: * is any one token, a last > one or \
-      more; quote them from the shell. What is requested is for all of them together, and they take turns. --format and --json \
-      tell which topic a record is of; topics that end, or are deleted, are noted, and the command goes on.
+      TOPIC may be a pattern, for all topics that match now or later: * matches one token, a last > one or more. Quote it for the shell. The demand is for all topics \
+      together, and they take turns. --format and --json print the topic of a record. When a topic ends or is deleted, the command reports that and continues.
 
-      Prints what comes at once, and requests more only when that is printed: a reader that stops holds up this subscriber and \
-      no other. Only with --demand unlimited must it not stop for longer than the broker's keepalive.
+      Records are printed at once, and more are requested only after that: a reader that stops blocks only this subscriber. With --demand unlimited, it must not stop \
+      for longer than the broker's keepalive.
 
       \(FilterOptions.details)
 
-      A command of --exec gets the bytes of the key in SLUICE_KEY, unless there is a zero byte among them, which no variable can have: then SLUICE_KEY is not set. \
-      SLUICE_KEY_BASE64 has every key. Neither is set for a record without a key.
+      For a command of --exec, SLUICE_KEY has the bytes of the key; a key with a zero byte is only in SLUICE_KEY_BASE64, which has every key. Neither is set for a \
+      record without a key.
 
-      With --cursor every record is printed at least once, however often the program is started anew: the cursor stays behind what was printed and \
-      passed on. A cursor is used by one subscriber at a time, the last; see sluice cursor.
+      With --cursor, every record is printed at least once, even if the program is restarted: the cursor moves only after a record was printed. One subscriber uses a \
+      cursor at a time: the last one. See sluice cursor.
 
-      \(Persistence.details) Records are printed once; a topic that was started anew meanwhile is printed from its beginning.
+      \(Persistence.details) Each record is printed once; a topic that was recreated meanwhile is printed from its beginning.
       """,
     examples: [
-      "Everything that is kept, then what comes.": "sluice sub words",
-      "The last ten records, with their offsets, and no more.":
+      "Replay the topic, then print new records.": "sluice sub words",
+      "Print the last ten records with their offsets, and end.":
         "sluice sub words --from last:10 --until-live --format '{offset} {payload}'",
-      "New records as JSON, for another program.": "sluice sub orders.eu --from new --json | jq .payload",
-      "Several topics, and those that are yet to come.": "sluice sub 'orders.*' --format '{topic} {payload}'",
-      "The new orders from Europe.": "sluice sub orders --key-prefix eu. --header kind=new",
-      "A topic in a file.": "sluice sub orders --json --until-live -o orders.json",
-      "What has come since the last time.": "sluice sub orders.eu --cursor billing --until-live",
-      "The last two records of a source that runs while it has subscribers.":
+      "Print new records as JSON, for another program.":
+        "sluice sub orders.eu --from new --json | jq .payload",
+      "Print several topics, including later ones.": "sluice sub 'orders.*' --format '{topic} {payload}'",
+      "Print new orders from Europe.": "sluice sub orders --key-prefix eu. --header kind=new",
+      "Save a topic in a file.": "sluice sub orders --json --until-live -o orders.json",
+      "Print all records since the last run.": "sluice sub orders.eu --cursor billing --until-live",
+      "Print a source that runs while it has subscribers, with its last two records.":
         "sluice sub ticks --as shared:2",
-      "A worker that takes one record at a time.": "sluice sub jobs --exec ./work.sh",
-      "One of several workers that share the jobs; what fails three times is put aside.":
+      "Run a worker that handles one record at a time.": "sluice sub jobs --exec ./work.sh",
+      "Run one of several workers; a job that fails three times goes to a dead-letter topic.":
         "sluice sub jobs --group workers --ack explicit --deliveries 3 --dead-letters jobs.dead --exec ./work.sh",
     ])
 
@@ -147,11 +146,12 @@ struct SubCommand: Command {
     settings = try TopicStatement.settings(arguments)
     if settings != nil, isPattern || group != nil {
       throw UsageError(
-        "--as is about one topic; leave it out for patterns, and create a group's topic before")
+        "--as is for one topic; leave it out for a pattern, and create a group's topic with sluice topic create"
+      )
     }
     if cursor != nil, isPattern || group != nil {
       throw UsageError(
-        "--cursor is a place in one topic, for one subscriber; leave it out for patterns and groups")
+        "--cursor is for one subscriber of one topic; leave it out for a pattern or a group")
     }
     try arguments.allowOne(of: "exec", "output")
     output = arguments.path("output")
@@ -181,12 +181,12 @@ struct SubCommand: Command {
     var plan = SubscriptionPlan(
       topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
-    // A mistyped name must not create a topic. Stated settings are there to create one.
+    // A mistyped name must not create a topic. Stated settings may.
     plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create
     return plan
   }
 
-  /// Those that are a word alone.
+  /// The starts that are a single word.
   static let starts = ["replay", "new", "earliest"]
 
   /// `replay`, `last:10`, `time:-10m` and the like.
@@ -202,7 +202,7 @@ struct SubCommand: Command {
       return .time(WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst()))))
     case ("time", let time?): return .time(try WallTime.parse(time))
     default:
-      // The word may be right, and what is behind it missing.
+      // The word may be right, and its value missing.
       let near = Spelling.nearest(to: word, in: starts + ["last", "offset", "time"])
       if let near, near != word {
         let value = value.map { ":\($0)" } ?? (starts.contains(near) ? "" : ":N")
@@ -218,7 +218,7 @@ struct SubCommand: Command {
     if case .standardOutput(.frames) = printing, output == nil, ProgramOutput.isTerminal {
       return run.finish(
         .usage,
-        "--frames: lengths are bytes that a terminal can't show; send them to a pipe or with -o to a file, or use --json"
+        "--frames: a terminal can't show lengths; use a pipe, a file with -o, or --json"
       )
     }
     var descriptor: Int32?

@@ -2,17 +2,17 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// The durable cursor that a subscription uses, as options.
+/// The options of a subscription's durable cursor.
 enum CursorOptions {
   static let options = [
     CommandOption(
       "cursor", value: "NAME",
       help:
-        "Go on where the last subscription that named this cursor had come to; --from is for the first. The broker keeps the place."
+        "Continue where the last subscription with this durable cursor stopped. The broker stores the position; --from is for the first subscription."
     ),
     CommandOption(
       "commit", value: "WHEN",
-      help: "When the cursor moves on: printed, behind what was printed; auto, behind what was received.",
+      help: "When the cursor is committed: printed, after a record was printed; auto, after it was received.",
       standard: "printed", choices: ["printed", "auto"]),
   ]
 
@@ -20,7 +20,7 @@ enum CursorOptions {
     let commit = try arguments.value(
       "commit", Values.choice(["printed": SubscriptionPlan.Cursor.Commit.manual, "auto": .automatic]))
     guard let name = arguments.text("cursor") else {
-      if commit != nil { throw UsageError("--commit is about a cursor; name it with --cursor") }
+      if commit != nil { throw UsageError("--commit needs --cursor NAME") }
       return nil
     }
     return SubscriptionPlan.Cursor(try operand(name), commit: commit ?? .manual)
@@ -33,7 +33,7 @@ enum CursorOptions {
   }
 }
 
-/// Commits records when they are printed, which is some time after they came, in their order.
+/// Commits records in order after they were printed, some time after they arrived.
 struct PrintedCommits {
   private var records = Fifo<(offset: UInt64, commits: CursorCommits)>()
 
@@ -41,7 +41,7 @@ struct PrintedCommits {
     if let commits = record.commits { records.append((record.offset, commits)) }
   }
 
-  /// Commits `count` more records, which were printed.
+  /// Commits the next `count` records, which were printed.
   mutating func printed(_ count: Int) {
     if records.isEmpty { return }
     var last: (offset: UInt64, commits: CursorCommits)?
@@ -50,26 +50,27 @@ struct PrintedCommits {
   }
 }
 
-/// Which records of a topic are wanted, as options.
+/// The options of a record filter.
 enum FilterOptions {
   static let options = [
     CommandOption("key", value: "KEY", help: "Only records with this key.", takesBytes: true),
-    CommandOption("key-prefix", value: "TEXT", help: "Only records whose key begins so.", takesBytes: true),
+    CommandOption(
+      "key-prefix", value: "TEXT", help: "Only records whose key begins with TEXT.", takesBytes: true),
     CommandOption("has-key", help: "Only records that have a key."),
     CommandOption(
-      "header", value: "NAME=VALUE", help: "Only records that have this header; several must all be there.",
+      "header", value: "NAME=VALUE", help: "Only records that have this header; if repeated, all of them.",
       isRepeatable: true, takesBytes: true),
     CommandOption(
       "header-prefix", value: "NAME=TEXT",
-      help: "Only records that have a header of that name whose value begins so.", isRepeatable: true,
+      help: "Only records with a header NAME whose value begins with TEXT.", isRepeatable: true,
       takesBytes: true),
     CommandOption(
-      "has-header", value: "NAME", help: "Only records that have a header of that name.", isRepeatable: true),
+      "has-header", value: "NAME", help: "Only records that have the header NAME.", isRepeatable: true),
   ]
 
   static let details = """
-    The broker sends only what all of --key, --key-prefix, --has-key, --header, --header-prefix and --has-header let through, \
-    and counts nothing else as asked for.
+    The broker sends only records that match all of --key, --key-prefix, --has-key, --header, --header-prefix and --has-header. Other records don't use up \
+    the demand.
     """
 
   static func filter(_ arguments: ParsedArguments) throws(UsageError) -> RecordFilter {

@@ -4,8 +4,7 @@ import SluiceClient
 import SluiceCommand
 import SluiceIO
 
-/// One `sluice sub` at work: takes records from the client on the loop, gives them to a sink once per turn, and requests more as they are
-/// printed.
+/// One run of `sluice sub`: receives records on the loop, passes them to a sink once per turn, and requests more when they are printed.
 // Unchecked: used on the loop only.
 final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   typealias Input = TopicEvent<TopicRecord>
@@ -21,21 +20,21 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private var topicWait: TopicWait?
   private var plan: SubscriptionPlan
   private var isUnlimited = false
-  /// Whether the topic has existed: the subscription has delivered something.
+  /// Whether the topic has existed: the subscription has delivered an event.
   private var isSubscribed = false
-  /// Deliveries of a group that are acknowledged when they are printed, in their order.
+  /// Deliveries of a group, in order, which are acknowledged when they are printed.
   private var unsettled = Fifo<Delivery>()
   private var commits = PrintedCommits()
-  /// How to end when all received records are printed.
+  /// Called when all received records are printed, to end the run.
   private var ending: (() -> Void)?
 
   private static let pipeWatch = Duration.milliseconds(500)
 
-  /// The first record that came, and the end of the topic when the command began; for the progress of what goes to a file.
+  /// The first received offset, and the end of the topic at the start of the command, for the progress of writing to a file.
   private var firstOffset: UInt64?
   private var endOffset: UInt64?
 
-  /// - Parameter descriptor: of the file that records go to; nil for standard output.
+  /// - Parameter descriptor: the descriptor of the file for records; nil for standard output.
   init(_ command: SubCommand, _ run: Run, _ client: Client, writingTo descriptor: Int32? = nil) {
     self.command = command
     self.run = run
@@ -77,12 +76,12 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       let done = UInt64(ledger.printed)
       var total = firstOffset.flatMap { first in endOffset.map { $0 > first ? $0 - first : 0 } }
       if let count = command.count { total = min(total ?? count, count) }
-      // Behind the replay there is no end to tell of.
+      // After the replay, the total isn't known.
       return ProgressLine.Figures(done: done, total: total.flatMap { $0 >= done ? $0 : nil }, unit: .records)
     }
   }
 
-  /// Notes that the start is beyond the topic's end, where the subscription waits without a word.
+  /// Reports a start beyond the topic's end, at which the subscription waits silently.
   private func noteFutureStart() {
     guard case .offset(let offset) = plan.start, !command.isPattern, !command.endsWithReplay,
       !command.persistence.isQuiet
@@ -92,7 +91,8 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       let next = info.summary.nextOffset
       guard next < offset else { return }
       run.note(
-        "offset \(offset) is beyond the end of \(plan.topic), whose next record gets \(next); waiting for it")
+        "offset \(offset) is beyond the end of topic \(plan.topic), whose next record gets \(next); waiting for it"
+      )
     }
   }
 
@@ -114,7 +114,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   // MARK: A topic that doesn't exist
 
-  /// Ends at once if the topic exists: no records are wanted.
+  /// Ends at once if the topic exists, without reading records.
   private func endIfThereIsATopic() {
     guard !command.isPattern else { return run.finish(.success) }
     client.topic(show: plan.topic) { [run, client, plan] result in
@@ -125,7 +125,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// The broker has no such topic: fails where the command reads to the end, otherwise waits for the topic.
+  /// Handles a missing topic: fails if the command reads only existing records, otherwise waits for the topic.
   private func topicIsMissing(_ error: ClientError) {
     let wasThere = isSubscribed
     guard !command.endsWithReplay, !(wasThere && command.lag == .fail) else {
@@ -134,7 +134,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     (isSubscribed, isUnlimited) = (false, false)
     ledger.resubscribe()
     if wasThere {
-      run.note("topic \(plan.topic) doesn't exist any more; waiting for it")
+      run.note("topic \(plan.topic) was deleted; waiting for it")
     } else {
       UnknownTopic.similar(to: plan.topic, client) { [run, plan] similar in
         run.note("topic \(plan.topic) doesn't exist yet; waiting for it\(similar)")
@@ -146,7 +146,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       switch result {
       case .success:
         if wasThere { run.note(SubscriptionNote.restart(of: "the topic", 0)) }
-        // The subscription was there before the topic, so it begins with the first record.
+        // The wait began before the topic existed, so the subscription begins with its first record.
         switch plan.start {
         case .replay, .new, .last: plan.start = .earliest
         case .earliest, .offset, .time: break
@@ -173,7 +173,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func receive<Value>(
     _ event: TopicEvent<Value>, _ take: (Value) -> Subscribers.Demand
   ) -> Subscribers.Demand {
-    // With a cursor the subscription lasts until everything is printed; what still comes is for the next one.
+    // With a cursor, the subscription lasts until all records are printed; records that still arrive are for the next run.
     if ending != nil, commitsPrinted { return .none }
     switch event {
     case .record(let value): return take(value)
@@ -188,7 +188,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .topic(let name, let change):
       if let note = SubscriptionNote.change(change, of: name) { run.note(note) }
     }
-    // Events other than records use up demand, too.
+    // Events other than records also use up demand.
     return isUnlimited ? .none : .max(1)
   }
 
@@ -215,8 +215,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// Prints at once what was requested: nothing comes behind it in this turn. Small requests are answered without going round the
-  /// loop that way.
+  /// Prints at once, because no more records arrive in this turn. Small requests thus take no extra turn of the loop.
   private func satisfied() -> Subscribers.Demand {
     if ledger.isComplete {
       end { [run] in run.finish(.success) }
@@ -250,7 +249,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
       printed(amount)
       request()
     case .failure(.refused(let message)) where acknowledges:
-      run.note("\(message); it is refused")
+      run.note("\(message); the record goes back to its group")
       unsettled.removeFirst()?.refuse()
       ledger.print(Printed(records: 1, bytes: 0))
       request()
@@ -280,16 +279,16 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   // MARK: The end
 
-  /// Takes no more records, and calls `conclusion` when all received ones are printed. The first call counts.
+  /// Stops receiving, and calls `conclusion` when all received records are printed. Only the first call has an effect.
   private func end(_ conclusion: @escaping () -> Void) {
     guard ending == nil else { return }
     ending = conclusion
-    // A cancelled subscription can't acknowledge or commit any more.
+    // A cancelled subscription can no longer acknowledge or commit.
     if unsettled.isEmpty, !commitsPrinted {
       subscription?.cancel()
       subscription = nil
     }
-    // Schedules a turn, whose end checks whether all is printed already.
+    // Schedules a turn, whose end checks whether all records are printed.
     run.loop.execute {}
   }
 
@@ -308,7 +307,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     }
   }
 
-  /// Ends without printing the records that wait; a record that is being printed is printed whole.
+  /// Ends without printing waiting records; a record that is being printed is completed.
   private func abandon(_ code: ExitCode, _ complaint: String?) {
     subscription?.cancel()
     subscription = nil
@@ -317,16 +316,16 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     sink.abandon { [run] in run.finish(code, complaint) }
   }
 
-  /// Ends as asked by a signal. A command that goes on holds up the end, which is said where that takes long.
+  /// Ends after a signal. A running command delays the end, which is reported after a second.
   private func interrupt() {
     abandon(.interrupted, nil)
     guard sink is CommandRunner else { return }
     _ = run.loop.schedule(after: .seconds(1)) { [run] in
-      run.note("waiting for the command of a record to end; another signal ends this program at once")
+      run.note("waiting for the command of a record to end; to end at once, send another signal")
     }
   }
 
-  /// Notices that the reader of the output is gone while no records come.
+  /// Detects a closed output while no records arrive.
   private func watchPipe() {
     guard let output = sink as? StandardOutput else { return }
     _ = run.loop.schedule(after: Self.pipeWatch) { [weak self] in

@@ -1,17 +1,17 @@
 import ReactiveCore
 import SluiceClient
 
-/// The wait for a topic to be created, without creating it: a subscription to a pattern that is the topic's name. It lasts across lost connections and ends when
-/// the value is released.
+/// Waits for a topic to be created, without creating it: a subscription to a pattern that is the topic's name. It lasts across lost connections, until the
+/// value is released.
 // Unchecked: used on the client's loop only.
 final class TopicWait: @unchecked Sendable {
   private var completion: ((Result<Void, ClientError>) -> Void)?
   private var subscription: (any Subscription)?
 
-  /// - Parameter completion: called once, on the client's loop: when the topic exists, or with the reason why that can't be known any more.
+  /// - Parameter completion: called once, on the client's loop: when the topic exists, or with the error that ends the wait.
   init(_ topic: String, _ client: Client, _ completion: @escaping (Result<Void, ClientError>) -> Void) {
     self.completion = completion
-    // Asks for one event at a time, until one says that a topic matches.
+    // Requests one event at a time, until one reports that a topic matches.
     let subscriber = AnySubscriber<TopicEvent<TopicRecord>, ClientError>(
       receiveSubscription: { [weak self] subscription in
         self?.subscription = subscription

@@ -11,7 +11,7 @@ extension Threads {
 }
 
 /// Lets one thread wait for another.
-// Unchecked: POSIX lets all threads use a semaphore at a time; it goes with its last reference, when none does.
+// Unchecked: POSIX lets all threads use a semaphore concurrently, and it is destroyed with its last reference.
 @safe
 final class Semaphore: @unchecked Sendable {
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
@@ -25,7 +25,7 @@ final class Semaphore: @unchecked Sendable {
     unsafe semaphore.deallocate()
   }
 
-  /// Lets one call of `wait()` return, one that comes later included.
+  /// Lets one present or later call of `wait()` return.
   func signal() {
     unsafe sem_post(semaphore)
   }
@@ -34,7 +34,7 @@ final class Semaphore: @unchecked Sendable {
     while unsafe sem_wait(semaphore) != 0 {}
   }
 
-  /// Waits at most about so long.
+  /// Waits for at most about this time.
   func wait(milliseconds: Int) {
     var time = timespec()
     unsafe clock_gettime(CLOCK_REALTIME, &time)
@@ -52,7 +52,7 @@ enum Waiting {
     let arrived = Semaphore()
   }
 
-  /// Calls `ask` with the callback to answer, and returns the answer. Never on the loop that has to give it.
+  /// Calls `ask` with a callback, and returns the callback's result. Not on the loop that calls it.
   static func answer<Value: Sendable>(
     _ ask: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
   ) throws(ClientError) -> Value {

@@ -2,19 +2,19 @@ import Glibc
 import SluiceIO
 import Synchronization
 
-/// Work for a thread of its own, in order, with a bound on how much may wait.
+/// An ordered queue of work for a thread of its own, with a limit on waiting work.
 ///
-/// The thread is started with the first work.
+/// The first item starts the thread.
 final class WorkQueue<Item: Sendable>: Sendable {
   private struct State {
     var items: [(item: Item, weight: Int)] = []
     var weight = 0
     var isWorking = false
     var isStarted = false
-    /// A thread waits in `add` for room.
+    /// Whether a thread waits in `add` for room.
     var isAwaited = false
     var isClosed = false
-    /// Waits for the work that was under way when the queue was closed.
+    /// Called after the work that was running when the queue was closed.
     var closed: (@Sendable () -> Void)?
   }
 
@@ -25,7 +25,7 @@ final class WorkQueue<Item: Sendable>: Sendable {
   private let hasRoom = Semaphore()
 
   /// - Parameters:
-  ///   - limit: how much may wait, in the unit of `add`.
+  ///   - limit: the most weight that may wait.
   ///   - work: called on the queue's thread, once for each item, in order.
   init(limit: Int, work: @escaping @Sendable (Item) -> Void) {
     self.limit = limit
@@ -54,10 +54,10 @@ final class WorkQueue<Item: Sendable>: Sendable {
     hasWork.signal()
   }
 
-  /// True when nothing waits and nothing is being worked on.
+  /// Whether no item waits or is being worked on.
   var isIdle: Bool { state.withLock { $0.items.isEmpty && !$0.isWorking } }
 
-  /// Drops waiting and later work. Calls `closed` when the present work is done, on the queue's thread, or at once if there is none.
+  /// Drops waiting and later work. Calls `closed` on the queue's thread when the present work is done, or at once if there is none.
   func close(_ closed: @escaping @Sendable () -> Void) {
     let isIdle = state.withLock { state in
       state.isClosed = true
@@ -72,7 +72,7 @@ final class WorkQueue<Item: Sendable>: Sendable {
   private func run() {
     while true {
       hasWork.wait()
-      // Reversed, to let go of each as soon as it is done.
+      // Reversed, so that each item is released as soon as it is done.
       var batch = state.withLock { state in
         defer { state.items = [] }
         state.isWorking = !state.items.isEmpty

@@ -11,19 +11,19 @@ struct TokenCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice token", summary: "make and show the signed tokens that clients authenticate with",
+    "sluice token", summary: "make and show signed tokens for authentication",
     operands: [Operand("COMMAND")],
     details: """
-      A token states its bearer's identity, its expiry and, optionally, permissions on topics (JSON Web Token). The owner of the key makes tokens \
-      without a broker; sluiced takes those that are signed with a key in the directory of its --token-keys. A key is replaced by putting another \
-      beside it, under another id, and removing the old one when no token needs it any more.
+      A token is a JSON Web Token with the bearer's identity, its expiry and, optionally, permissions on topics. The owner of the key makes tokens without a broker; \
+      sluiced accepts tokens that are signed with a key in the directory of --token-keys. To replace a key, add another one under another ID, and remove the old one \
+      when its tokens have expired.
       """,
     examples: [
-      "A pair of keys, one half of which is the broker's.":
+      "Make a key pair; the broker gets the public key.":
         "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
-      "A token that may publish orders for an hour.":
+      "Make a token that may publish orders for an hour.":
         "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'",
-      "What a token says.": "sluice token show --file shop.token",
+      "Show a token's contents.": "sluice token show --file shop.token",
     ], commands: members.map { $0.page })
 }
 
@@ -33,28 +33,29 @@ struct TokenKeyCommand: Command {
   let publicOutput: String?
 
   static let page = CommandPage(
-    "sluice token key", summary: "make a key that tokens are signed with",
+    "sluice token key", summary: "make a key to sign tokens with",
     options: [
       CommandOption(
         "algorithm", value: "NAME",
         help:
-          "ed25519 or rs256, a pair of keys of which the broker needs the public one; or hs256, a secret that both have.",
+          "ed25519 or rs256: a key pair, of which the broker needs the public key; hs256: a secret that both sides have.",
         standard: "ed25519", choices: ["ed25519", "rs256", "hs256"]),
       CommandOption(
         "output", value: "FILE",
-        help: "Where the key goes that signs, for its owner alone. Mustn't be there yet."),
+        help: "The file for the private key or the secret, readable only by its owner. It must not exist."),
       CommandOption(
         "public", value: "FILE",
-        help: "Where the public key goes; beside the other with .pub behind its name unless told."),
+        help: "The file for the public key. Without it: the name of --output with .pub appended."),
     ],
     details: """
-      The broker has public keys as ID.pem and secrets as ID.secret in the directory of its --token-keys, where ID is what sluice token make is told as \
-      --key-id. With a secret, every reader of the broker's file can make tokens, too.
+      In the broker's directory of --token-keys, a public key is named ID.pem and a secret ID.secret, where ID is the --key-id of sluice token make. With a secret, \
+      every reader of the broker's file can make tokens.
       """,
     examples: [
-      "A pair of keys, one half of which is the broker's.":
+      "Make a key pair; the broker gets the public key.":
         "sluice token key --output signing.pem --public /etc/sluice/keys/2026.pem",
-      "A secret that both have.": "sluice token key --algorithm hs256 --output /etc/sluice/keys/2026.secret",
+      "Make a secret for both sides.":
+        "sluice token key --algorithm hs256 --output /etc/sluice/keys/2026.secret",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -62,12 +63,12 @@ struct TokenKeyCommand: Command {
       try arguments.value("algorithm", Values.choice(["ed25519": .eddsa, "rs256": .rs256, "hs256": .hs256]))
       ?? .eddsa
     guard let path = arguments.text("output"), !path.isEmpty else {
-      throw UsageError("--output FILE says where the key goes")
+      throw UsageError("--output is missing; name the file for the key")
     }
     output = path
     publicOutput = arguments.text("public")
     if algorithm == .hs256, publicOutput != nil {
-      throw UsageError("--public: a secret has no public half; leave it out, or take ed25519")
+      throw UsageError("--public: a secret has no public key; leave it out, or use ed25519")
     }
   }
 
@@ -82,7 +83,7 @@ struct TokenKeyCommand: Command {
     guard algorithm != .hs256 else {
       try KeyFile.make(output, TokenKey.newSecret(), isSecret: true)
       return run.note(
-        "made \(output); the broker has the same as ID.secret in the directory of its --token-keys")
+        "created \(output); copy it as ID.secret into the broker's directory of --token-keys")
     }
     let key: PrivateKey
     do {
@@ -99,7 +100,7 @@ struct TokenKeyCommand: Command {
       throw error
     }
     run.note(
-      "made \(output) and \(publicOutput); the broker has the latter as ID.pem in the directory of its --token-keys"
+      "created \(output) and \(publicOutput); copy the latter as ID.pem into the broker's directory of --token-keys"
     )
   }
 }
@@ -109,7 +110,7 @@ struct TokenMakeCommand: Command {
   let keyID: String
   let subject: String
   let lifetime: Duration
-  /// Nil: what the broker's own file says.
+  /// Nil for the permissions of the broker's file.
   let permissions: Permissions?
   /// Nil for standard output.
   let output: String?
@@ -121,27 +122,26 @@ struct TokenMakeCommand: Command {
   static let page = CommandPage(
     "sluice token make", summary: "make a token, and print it",
     options: [
-      CommandOption("key", value: "FILE", help: "What it is signed with: a private key in PEM, or a secret."),
+      CommandOption("key", value: "FILE", help: "The key to sign with: a private key in PEM, or a secret."),
       CommandOption(
-        "key-id", value: "ID", help: "What the broker calls the key: its file is ID.pem or ID.secret there."),
-      CommandOption("subject", value: "NAME", help: "The identity that it is for."),
-      CommandOption("for", value: "TIME", help: "How long it can be used, from now on: 15m, 24h."),
-      pattern("publish", "May publish to topics that match, and end them."),
-      pattern("subscribe", "May subscribe to topics that match."),
-      pattern("create", "May create topics that match, with settings or by the first use."),
-      pattern("admin", "May delete topics that match, and manage their cursors and groups."),
+        "key-id", value: "ID", help: "The key's ID at the broker, where its file is ID.pem or ID.secret."),
+      CommandOption("subject", value: "NAME", help: "The identity of the bearer."),
+      CommandOption("for", value: "TIME", help: "How long the token is valid: 15m, 24h."),
+      pattern("publish", "Permit publishing to matching topics, and ending them."),
+      pattern("subscribe", "Permit subscribing to matching topics."),
+      pattern("create", "Permit creating matching topics, with settings or by their first use."),
+      pattern("admin", "Permit deleting matching topics, and managing their cursors and groups."),
       CommandOption(
         "output", value: "FILE",
-        help: "Write it there instead, for the owner alone; what was there before is replaced at once."),
+        help: "Write the token to FILE, readable only by its owner; an existing file is replaced atomically."),
     ],
     details: """
-      With one of --publish, --subscribe, --create and --admin the token says what may be done, and the broker's own permissions don't count; \
-      without any, they do.
+      With any of --publish, --subscribe, --create and --admin, the token's permissions replace those of the broker. Without them, the broker's permissions apply.
       """,
     examples: [
-      "An hour of publishing.":
+      "Make a token for an hour of publishing.":
         "sluice token make --key signing.pem --key-id 2026 --subject shop --for 1h --publish 'orders.>'",
-      "For a client that reads it from a file each time it connects.":
+      "Write a token for a client that reads its file at each connection.":
         "sluice token make --key signing.pem --key-id 2026 --subject shop --for 24h --output shop.token",
     ])
 
@@ -154,19 +154,19 @@ struct TokenMakeCommand: Command {
       guard let text = arguments.text(option) else { throw UsageError("--\(option) \(why)") }
       return text
     }
-    key = try needed("key", "FILE says what the token is signed with; sluice token key makes one")
-    keyID = try needed("key-id", "ID says by which key the broker knows it")
+    key = try needed("key", "is missing; name the file of the key to sign with (sluice token key makes one)")
+    keyID = try needed("key-id", "is missing; give the key's ID at the broker")
     if let objection = TokenKeyID.objection(to: keyID) {
       throw UsageError("--key-id: '\(keyID)' can't be the id of a key: \(objection)")
     }
-    subject = try needed("subject", "NAME says which identity it is for")
+    subject = try needed("subject", "is missing; name the bearer's identity")
     if let objection = IdentityRules.objection(to: subject) {
       throw UsageError("--subject: '\(subject)' can't be an identity: \(objection)")
     }
     guard let lifetime = try arguments.value("for", TimeSpan.parse) else {
-      throw UsageError("--for TIME says how long it can be used, like 1h")
+      throw UsageError("--for is missing; give the time that the token is valid, like 1h")
     }
-    guard lifetime >= .seconds(1) else { throw UsageError("--for: a token lasts a second at least") }
+    guard lifetime >= .seconds(1) else { throw UsageError("--for is too short; write at least 1s") }
     self.lifetime = lifetime
     output = arguments.text("output")
     var rules: [Permissions.Rule] = []

@@ -15,22 +15,22 @@ struct TokenShowCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice token show", summary: "show what a token says, and whether it would be taken",
+    "sluice token show", summary: "show a token's contents, and verify it",
     operands: [Operand("TOKEN", .optional)],
     options: [
-      CommandOption("file", value: "FILE", help: "The file that the token is in."),
+      CommandOption("file", value: "FILE", help: "Read the token from FILE."),
       CommandOption(
         "key", value: "FILE", help: "Verify the signature with this key: public, private or secret."),
       CommandOption("json", help: "Print an object."),
     ],
     details: """
-      Without TOKEN and --file, or with -, it is read from standard input. Other users of the machine may see TOKEN on the command line, and \
-      can use it until it expires. With --key, the exit code is 1 for a token that a broker with that key wouldn't take.
+      Without TOKEN and --file, or with -, reads the token from standard input. Other users of the machine may see TOKEN on the command line, and can use it until it \
+      expires. With --key, ends with 1 if a broker with that key would refuse the token.
       """,
     examples: [
-      "What a token says.": "sluice token show --file shop.token",
-      "Whether a broker with that key would take it.": "sluice token show --file shop.token --key 2026.pem",
-      "When it ends.": "sluice token show --file shop.token --json | jq -r .expires",
+      "Show a token.": "sluice token show --file shop.token",
+      "Verify that a broker with that key accepts it.": "sluice token show --file shop.token --key 2026.pem",
+      "When does it expire?": "sluice token show --file shop.token --json | jq -r .expires",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -58,9 +58,9 @@ struct TokenShowCommand: Command {
     let objection = inspection.objection(of: try KeyFile.verifier(key), now: now)
     let shown = show(inspection, verdict: Verdict(objection), now)
     guard let objection else { return shown }
-    // What there is to see is printed in any case.
+    // Prints the contents in any case.
     if let complaint = ProgramOutput.write(shown)?.ending.complaint { throw AccessJob.Failure(complaint) }
-    throw AccessJob.Failure("a broker with this key wouldn't take the token: \(objection)")
+    throw AccessJob.Failure("a broker with this key would refuse the token: \(objection)")
   }
 
   private func show(_ inspection: TokenInspection, verdict: Verdict?, _ now: Int64) -> String {
@@ -76,19 +76,19 @@ struct TokenShowCommand: Command {
   }
 
   private static func contents(of path: String?) throws(AccessJob.Failure) -> String {
-    // Enough to say that it is too long.
+    // Enough to detect a token that is too long.
     let bytes = try AccessJob.read(path, limit: 1 << 16)
     let blank = Set(" \t\r\n".utf8)
     let token = bytes.drop { blank.contains($0) }.reversed().drop { blank.contains($0) }.reversed()
     return String(decoding: Array(token), as: UTF8.self)
   }
 
-  /// What the key says.
+  /// The result of verifying the signature.
   enum Verdict {
     case right
     case wrong
 
-    /// A token may be signed rightly and not be taken for another reason.
+    /// A token with a valid signature may be refused for another reason.
     init(_ objection: TokenError?) {
       switch objection {
       case nil, .expired, .notYet, .otherAudience: self = .right
@@ -120,7 +120,7 @@ enum TokenText {
       }
       if permissions.rules.isEmpty { rows.append(["permissions", "none"]) }
     } else {
-      rows.append(["permissions", "as the broker's file says"])
+      rows.append(["permissions", "those of the broker's file"])
     }
     rows.append(["signature", word(verdict)])
     rows += [["header", token.headerJSON], ["claims", token.claimsJSON]]
@@ -147,7 +147,7 @@ enum TokenText {
     }
   }
 
-  /// To the second, and no longer than can be written.
+  /// In whole seconds, clamped to a time that can be written.
   private static func span(_ duration: Duration) -> String {
     TimeSpan.exact(.seconds(min(duration.components.seconds, 9_000_000_000)))
   }

@@ -2,21 +2,21 @@ import Glibc
 import SluiceCommand
 import SluiceIO
 
-/// A terminal's screen, all of it, and its keys, while it is open.
+/// A terminal's full screen, and its keys, while it is open.
 // Unchecked: used on the loop only.
 final class Screen: @unchecked Sendable {
   private let descriptor: Int32
-  /// The terminal's mode before it was opened; nil while keys aren't read.
+  /// The terminal's former mode; nil while keys aren't read.
   private var former: termios?
   private var watch: DescriptorWatch?
 
-  /// Nil for what isn't a terminal.
+  /// Nil if the descriptor isn't a terminal.
   init?(_ descriptor: Int32) {
     guard isatty(descriptor) == 1 else { return nil }
     self.descriptor = descriptor
   }
 
-  /// Whether lines may have colours: NO_COLOR isn't set to anything, and the terminal isn't a dumb one.
+  /// Whether lines may have colors: NO_COLOR is unset or empty, and the terminal isn't a dumb one.
   static var hasColours: Bool {
     func variable(_ name: String) -> String { unsafe getenv(name).map { unsafe String(cString: $0) } ?? "" }
     return variable("NO_COLOR").isEmpty && variable("TERM") != "dumb"
@@ -36,7 +36,7 @@ final class Screen: @unchecked Sendable {
     Descriptor.write("\u{1B}[?1049h\u{1B}[?25l", to: descriptor)
   }
 
-  /// Reads keys from the terminal at `input` from now on, if it is one, without echo and without waiting for whole lines. Ctrl-C stays a signal.
+  /// Starts to read keys from `input` if it is a terminal, without echo and line buffering. Ctrl-C still sends a signal.
   func readKeys(from input: Int32, on loop: EpollLoop, _ body: @escaping ([TopKey]) -> Void) {
     var mode = termios()
     guard isatty(input) == 1, unsafe tcgetattr(input, &mode) == 0 else { return }
@@ -47,12 +47,12 @@ final class Screen: @unchecked Sendable {
       var bytes = [UInt8](repeating: 0, count: 256)
       let count = unsafe read(input, &bytes, bytes.count)
       if count > 0 { return body(TopKey.keys(in: bytes[..<count])) }
-      // The terminal is gone.
+      // The terminal was closed.
       if count == 0 || errno != EINTR { self?.watch?.end() }
     }
   }
 
-  /// Replaces the screen's contents. Returns nil once all is written.
+  /// Replaces the screen's contents. Returns nil on success.
   func show(_ lines: [String]) -> ProgramOutput.Failure? {
     ProgramOutput.draw(
       "\u{1B}[H" + lines.map { $0 + "\u{1B}[K" }.joined(separator: "\r\n") + "\u{1B}[J")

@@ -7,9 +7,9 @@ import SluiceWire
 struct TopSample {
   var time: MonotonicTime
   var topics: [TopicSummary]
-  /// Of topics with attached clients or records.
+  /// Details of topics with attached clients or records.
   var details: [String: TopicInfo] = [:]
-  /// Topics that may have a lag, and whose details weren't asked for, since there are too many.
+  /// Topics that may have a lag, but whose details weren't requested, because there are too many.
   var unasked: Set<String> = []
 }
 
@@ -17,35 +17,36 @@ struct TopSample {
 struct TopRow: Equatable {
   var topic: String
   var state: String
-  /// Records a second that came in, and that went out to the subscribers that are listed.
+  /// Records per second that were published, and that were sent to the listed subscribers.
   var inRate: Double
   var outRate: Double
   var subscribers: UInt32
   var producers: UInt32
-  /// How many records subscribers have asked for and not got; nil for no limit.
+  /// Records that subscribers have requested and not received; nil for unlimited demand.
   var outstanding: UInt64?
-  /// The subscriber that holds up producers, for how long in milliseconds, and how many producers wait.
+  /// The subscriber that blocks producers, and for how long, in milliseconds.
   var holder: String?
   var holding: UInt64 = 0
-  /// The limit that it holds them up with, and for which shares of the last minute and the last five, in thousandths.
+  /// The limit by which it blocks them, and its shares of the last minute and the last five, in thousandths.
   var limit = TopicInfo.HoldLimit.none
   var lastMinute: UInt16 = 0
   var lastFiveMinutes: UInt16 = 0
+  /// How many producers are blocked.
   var waiting = 0
-  /// Why producers wait, where it isn't for subscribers, and for how long in milliseconds.
+  /// The reason why producers are blocked, if it isn't a subscriber, and for how long, in milliseconds.
   var reason = TopicInfo.Publication.WaitReason.none
   var waited: UInt64 = 0
-  /// The store that the topic is in.
+  /// The state of the topic's store.
   var storage = StorageStatus()
-  /// Records that the subscriber, durable cursor or group has yet to get that is furthest behind.
+  /// The largest backlog of a subscriber, durable cursor or group, in records.
   var lag: UInt64 = 0
-  /// The age of the oldest record that a subscriber, durable cursor or group has yet to take, in milliseconds.
+  /// The age of the oldest record in a backlog, in milliseconds.
   var lagAge: UInt64 = 0
-  /// Whether the topic's lag is known. It isn't where there are too many topics to ask about each.
+  /// Whether the topic's lag is known. It isn't if there are too many topics to request the details of each.
   var isMeasured = true
 }
 
-/// Computes rows from samples of the broker. A value: samples in, rows out.
+/// Computes rows from samples of the broker. A value type: samples in, rows out.
 struct TopBoard {
   private struct Before {
     var epoch: UInt64
@@ -91,7 +92,7 @@ struct TopBoard {
       subscribers: summary.subscriptions, producers: summary.publications, outstanding: 0)
     if let before, before.epoch == now.epoch, seconds > 0 {
       row.inRate = Double(now.nextOffset - min(now.nextOffset, before.nextOffset)) / seconds
-      // One that came meanwhile began with nothing.
+      // A subscription that was opened meanwhile began at 0.
       let sent = now.sent.reduce(0.0) { $0 + Double($1.value - min($1.value, before.sent[$1.key] ?? 0)) }
       row.outRate = sent / seconds
     }
@@ -126,7 +127,7 @@ struct TopBoard {
 }
 
 extension TopRow {
-  /// Several subscriptions may each ask for nearly all that can be counted.
+  /// Adds demand without overflow: several subscriptions may each request nearly `UInt64.max` records.
   fileprivate mutating func add(outstanding more: UInt64) {
     guard let outstanding else { return }
     let sum = outstanding.addingReportingOverflow(more)
@@ -136,20 +137,20 @@ extension TopRow {
 
 /// The rows of `sluice top` as text.
 enum TopTable {
-  /// The table for what isn't a terminal; see ``TopScreen`` for one.
+  /// The table for an output that isn't a terminal; see ``TopScreen`` for terminals.
   static func render(_ rows: [TopRow], title: String) -> String {
     title + "\n"
       + TextTable.render(
         [
           [
-            "TOPIC", "STATE", "IN/S", "OUT/S", "LAG", "SUBSCRIBERS", "PRODUCERS", "ASKED FOR", "HELD UP BY",
+            "TOPIC", "STATE", "IN/S", "OUT/S", "LAG", "SUBSCRIBERS", "PRODUCERS", "REQUESTED", "BLOCKED BY",
           ]
         ] + rows.map(cells), leftColumns: 2)
   }
 
   /// - Parameters:
-  ///   - node: the broker's name in its cluster; nil for a broker of one node, and where the client may not know it.
-  ///   - commits: how long the engine took to store the node's commits lately, in microseconds; nil without any.
+  ///   - node: the broker's name in its cluster; nil for a single-node broker, and without the permission to see it.
+  ///   - commits: the mean time of the node's recent commits in the engine, in microseconds; nil without commits.
   static func title(
     _ rows: [TopRow], server: String, node: String? = nil, commits: UInt64? = nil
   ) -> String {
@@ -159,7 +160,7 @@ enum TopTable {
       + (commits.map { "; commits: \(Magnitude.fixed(Double($0) / 1000, decimals: 1)) ms" } ?? "")
   }
 
-  /// What a narrow screen has in place of the title, the longest one first.
+  /// Shorter titles for narrow screens, the longest first.
   static func shortTitles(_ rows: [TopRow], node: String? = nil) -> [String] {
     let store = rows.first { $0.storage.state != .none }?.storage
     let name = node.map { "node \($0)" }
@@ -206,9 +207,9 @@ enum TopTable {
     ]
   }
 
-  /// "worker[7] for 1 min 5 s, its demand, 93 % of the last minute (2 wait)"
+  /// "worker[7] for 1 min 5 s, no demand, 93 % of the last minute (2 blocked)"
   static func held(_ row: TopRow) -> String {
-    let waiting = "(\(row.waiting) wait\(row.waiting == 1 ? "s" : ""))"
+    let waiting = "(\(row.waiting) blocked)"
     if row.waited > 0 {
       return "\(StorageText.reason(row.reason)) for \(HoldText.time(row.waited)) \(waiting)"
     }
@@ -218,17 +219,17 @@ enum TopTable {
       "\(holder) for \(HoldText.time(row.holding))\(limit), \(HoldText.share(row.lastMinute)) of the last minute \(waiting)"
   }
 
-  /// What stands for a lag that isn't known.
+  /// The text for an unknown lag.
   static let unknown = "?"
 
-  /// A topic's lag on a terminal; nothing without one.
+  /// A topic's lag on a terminal; empty for 0.
   static func lag(_ row: TopRow) -> String {
     guard row.isMeasured else { return unknown }
     return row.lag == 0 ? "" : Magnitude.grouped(row.lag)
   }
 
   static func rate(_ rate: Double) -> String {
-    // Whatever a broker says of its offsets.
+    // Clamped, because a broker may report any offsets.
     Magnitude.grouped(UInt64(min(max(rate, 0), 1e18).rounded()))
   }
 }

@@ -6,45 +6,47 @@ import SluiceWire
 
 struct TopCommand: Command {
   let interval: Duration
-  /// How many tables; nil for no end.
+  /// How many tables to print; nil for no limit.
   let count: UInt64?
   let asJSON: Bool
   let showsHidden: Bool
 
   static let page = CommandPage(
-    "sluice top", summary: "watch the topics: rates, subscribers, demand, waiting producers",
+    "sluice top", summary: "watch topics: rates, subscribers, demand, blocked producers",
     options: [
-      CommandOption("interval", value: "TIME", help: "The time between two samples.", standard: "1s"),
+      CommandOption("interval", value: "TIME", help: "The time between samples.", standard: "1s"),
       CommandOption("count", letter: "n", value: "N", help: "End after N tables."),
       CommandOption("once", help: "Print one table and end: --count 1."),
-      HiddenTopics.option, CommandOption("json", help: "Print an object a line and topic, every time."),
+      HiddenTopics.option,
+      CommandOption("json", help: "Print an object for each topic and sample, one a line."),
     ],
     details: """
-      Topics that are held up come first, then those whose oldest record waits for 10 s or longer, then the busiest. Rates are of the time since the sample before, in records a second; of subscribers and producers, the first hundred \
-      of a topic count.
+      Topics with blocked producers come first, then those whose oldest record has waited for 10 s or longer, then the busiest. Rates are records per second \
+      since the previous sample, of up to a hundred subscribers and a hundred producers of a topic.
 
-      HELD UP BY names the subscriber whose limit stops the topic's producers: since when, pauses of up to a second included; with which limit; and for which share of the \
-      last minute a producer had no demand because of it.
+      BLOCKED BY names the subscriber that blocks the topic's producers: for how long, including pauses of up to a second; by which limit; and the share of the \
+      last minute in which a producer had no demand because of it. In parentheses is how many producers are blocked.
 
-      LAG is how many records the subscriber, durable cursor or group has yet to get that is furthest behind, and BEHIND the age of the oldest record that one of them has yet \
-      to take. Both are of at most 200 topics: those that the filter selects first, then those with clients, then durable ones, then others with records. Of the others, ? stands \
-      for them, null in JSON, and the title says of how many topics they are known.
+      LAG is the backlog, in records, of the subscriber, durable cursor or group that is furthest behind. BEHIND is the age of the oldest record in a backlog. \
+      Both are measured for at most 200 topics: first those that the filter selects, then those with clients, then durable ones, then others with records. \
+      For other topics they are ? (null in JSON), and the title shows how many topics were measured.
 
-      Fills the screen of a terminal: q ends it, the arrows and Page Up and Page Down select a topic, Enter shows it, \
-      s changes the order (S backwards), / filters by name. Above the topics are the most urgent problems that the broker has found, for clients with the right to administer \
-      every topic. Colours obey NO_COLOR. To anything else it prints one table behind the other, until Ctrl-C. \
-      Columns that don't fit a terminal are left out, the least important ones first.
+      On a terminal, it fills the screen: q quits, the arrow keys, Page Up and Page Down select a topic, Enter shows it, s changes the order (S backwards), \
+      / filters by name. Above the topics are the broker's most urgent problems, for clients with the permission admin on >. NO_COLOR turns colors off. \
+      Columns that don't fit are left out, the least important first. Elsewhere, it prints a table for each sample until Ctrl-C.
       """,
     examples: [
-      "What is going on?": "sluice top",
-      "One table, of which the worst topics are shown.": "sluice top --once | head -n 12",
-      "Which subscribers hold up producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
+      "Watch all topics.": "sluice top",
+      "The worst topics, once.": "sluice top --once | head -n 12",
+      "Which subscribers block producers?": "sluice top --once --json | jq 'select(.holding_ms > 0)'",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     try arguments.allowOne(of: "count", "once")
     interval = try arguments.value("interval", TimeSpan.parse) ?? .seconds(1)
-    guard interval >= .milliseconds(10) else { throw UsageError("--interval: 10ms is the shortest") }
+    guard interval >= .milliseconds(10) else {
+      throw UsageError("--interval is too short; write at least 10ms")
+    }
     count = arguments.has("once") ? 1 : try arguments.value("count", Values.count(in: 1...UInt64.max))
     asJSON = arguments.has("json")
     showsHidden = arguments.has("all")
@@ -55,10 +57,10 @@ struct TopCommand: Command {
   }
 }
 
-/// One `sluice top` at work: asks for all topics, then for details of those with attached clients or records, and shows a table.
+/// One run of `sluice top`: requests all topics, then details of those with attached clients or records, and shows a table.
 // Unchecked: used on the loop only.
 final class Watching: @unchecked Sendable {
-  /// The most topics whose details are asked for in a sample.
+  /// The most topics whose details are requested in a sample.
   private static let detailed = 200
 
   private let command: TopCommand
@@ -71,14 +73,14 @@ final class Watching: @unchecked Sendable {
   private var rows: [TopRow] = []
   private var details: [String: TopicInfo] = [:]
   private var node: String?
-  /// The node's commits and their time at the last sample, and how long one took between the last two, in microseconds.
+  /// The node's commits and their total time at the last sample, and their mean time between the last two samples, in microseconds.
   private var commits: (count: UInt64, time: UInt64) = (0, 0)
   private var commitLatency: UInt64?
   private var problems: [BrokerInfo.Problem] = []
-  /// Whether the client may ask for problems, and there is a screen for them.
+  /// Whether to request problems: there is a screen for them, and the client has the permission.
   private var asksForProblems: Bool
   private let hasColours = Screen.hasColours
-  /// Whether the screen was closed: an answer in the same turn isn't shown any more.
+  /// Whether the screen was closed: an answer in the same turn isn't shown.
   private var isOver = false
 
   init(_ command: TopCommand, _ run: Run, _ client: Client) {
@@ -93,14 +95,14 @@ final class Watching: @unchecked Sendable {
     screen?.open()
     screen?.readKeys(from: STDIN_FILENO, on: run.loop) { [unowned self] in press($0) }
     run.interrupted = { [self] in finish { run.finish(.interrupted) } }
-    // Without the permission, or a cluster, the title is without a node.
+    // Without the permission or a cluster, the title has no node.
     client.cluster { [self] result in
       if let info = try? result.get() { note(info) }
       if !isOver { takeSample() }
     }
   }
 
-  /// Shards of a larger cluster are too many to be asked for with each sample.
+  /// The most shards of a cluster whose commit times are requested with each sample.
   private static let mostShards = 1_024
   private var asksForCommits = false
 
@@ -132,7 +134,7 @@ final class Watching: @unchecked Sendable {
       client.brokerInfo { [self] result in
         switch result {
         case .success(let info): problems = info.problems
-        // Without the permission, and at a broker that doesn't know the request.
+        // The client lacks the permission, or the broker doesn't know the request.
         case .failure(let error):
           asksForProblems = error.code != .permissionDenied && error.code != .unsupported
         }
@@ -151,16 +153,16 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  /// Asks about the topics that are in use, or may have cursors that lag, all at once.
+  /// Requests the details of topics that are in use or may have lagging cursors, all at once.
   private func ask(_ sample: TopSample) {
-    // Publishers that wait for the store aren't attached to their durable topics.
+    // Producers that wait for the store aren't attached to their durable topics.
     let inUse = sample.topics.filter { $0.subscriptions + $0.publications > 0 }
     let unused = sample.topics.filter { $0.subscriptions + $0.publications == 0 }
     let stored = unused.filter { $0.storage == .durable }
-    // Cursors and groups lag behind topics in memory, too, without a client.
+    // Cursors and groups of topics in memory can also lag without a client.
     let kept = unused.filter { $0.storage != .durable && $0.records > 0 }
     let all = inUse + stored + kept
-    // What is looked at comes first.
+    // The opened topic comes first.
     let opened = sample.topics.filter { $0.topic == state.opened }
     let others = all.filter { $0.topic != state.opened }
     let ordered =
@@ -172,7 +174,7 @@ final class Watching: @unchecked Sendable {
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {
       client.topic(show: topic.topic) { [self] result in
-        // One that can't be shown any more was deleted meanwhile.
+        // A topic that can't be shown was deleted meanwhile.
         if case .success(let info) = result { answers.sample.details[topic.topic] = info }
         answers.outstanding -= 1
         if answers.outstanding == 0 { show(answers.sample) }
@@ -180,7 +182,7 @@ final class Watching: @unchecked Sendable {
     }
   }
 
-  // @unchecked: belongs to the loop, on which the client answers.
+  // Unchecked: used only on the loop, on which the client answers.
   private final class Answers: @unchecked Sendable {
     var sample: TopSample
     var outstanding: Int
@@ -203,7 +205,7 @@ final class Watching: @unchecked Sendable {
     _ = run.loop.schedule(after: command.interval) { [self] in takeSample() }
   }
 
-  /// Returns whether it goes on.
+  /// Returns whether the command continues.
   private func print(_ rows: [TopRow]) -> Bool {
     let title = TopTable.title(rows, server: "\(run.server)", node: node, commits: commitLatency)
     let failure: ProgramOutput.Failure?

@@ -1,10 +1,10 @@
-/// A key that `sluice top` knows.
+/// A key of `sluice top`.
 enum TopKey: Hashable {
   case up, down, pageUp, pageDown, home, end
   case enter, escape, backspace
   case character(Character)
 
-  /// The keys in what a terminal has sent. What isn't known is passed over.
+  /// The keys in the bytes that a terminal has sent. Unknown sequences are skipped.
   static func keys(in bytes: some Sequence<UInt8>) -> [TopKey] {
     var keys: [TopKey] = []
     var rest = Array(bytes)[...]

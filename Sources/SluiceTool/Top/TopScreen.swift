@@ -1,7 +1,7 @@
 import SluiceCommand
 import SluiceWire
 
-/// The screen of `sluice top`: a state, rows and a size in, lines out.
+/// The screen of `sluice top`: computes lines from a state, rows and a size.
 enum TopScreen {
   /// How a part of a line is drawn.
   enum Style {
@@ -13,20 +13,20 @@ enum TopScreen {
     var height: Int
   }
 
-  /// Lines besides the rows: the title, the head, and the keys.
+  /// The number of lines besides the rows: the title, the heading, and the keys.
   static let frame = 3
 
-  /// Lines for a value of a topic's description.
+  /// The most lines of a value in a topic's description.
   private static let valueLines = 4
 
-  /// Problems that are shown, and lines for each.
+  /// The most problems shown, and the most lines of each.
   private static let (shownProblems, problemLines) = (3, 3)
 
   /// - Parameters:
-  ///   - problems: what the broker has found wrong; on a low screen fewer are shown.
+  ///   - problems: the broker's problems; a low screen shows fewer.
   ///   - titles: the first one that fits is shown, the last one if none does.
   ///   - detail: the description of the opened topic; nil while it isn't known.
-  ///   - hasColours: whether lines have escape sequences for colours. The bar is marked by `>` without.
+  ///   - hasColours: whether lines have escape sequences for colors. Without them, `>` marks the selected row.
   static func lines(
     _ state: TopState, _ rows: [TopRow], _ problems: [BrokerInfo.Problem] = [], titles: [String],
     detail: TopicInfo?, size: Size, hasColours: Bool
@@ -38,7 +38,7 @@ enum TopScreen {
     if let opened = state.opened {
       let text =
         detail.map { TopicTable.show($0) }
-        ?? "topic  \(ShownText.line(opened))\n\nIt isn't there, or isn't known yet.\n"
+        ?? "topic  \(ShownText.line(opened))\n\nThe topic doesn't exist, or its details haven't arrived yet.\n"
       let all = folded(text.split(separator: "\n", omittingEmptySubsequences: false).dropLast(), size.width)
       let first = min(state.scrolled, max(all.count - room - 1, 0))
       lines += all.dropFirst(first).prefix(room + 1).map { fitted(String($0), size.width) }
@@ -51,15 +51,15 @@ enum TopScreen {
     ]
   }
 
-  /// One table for a terminal of that width: the screen's columns, without its keys, its bar and its colours.
+  /// One table for a terminal of that width: the screen's columns, without keys, selection and colors.
   ///
   /// - Parameters:
-  ///   - rows: those of the last sample.
+  ///   - rows: the rows of the last sample.
   ///   - titles: the first one that fits is shown, the last one if none does.
-  ///   - width: the terminal's, in characters.
+  ///   - width: the terminal's width in characters.
   static func plain(_ rows: [TopRow], titles: [String], width: Int) -> String {
     let title = titles.first { $0.count <= width } ?? titles.last ?? ""
-    // The mark of the bar takes two columns, which are free here.
+    // The selection mark takes two columns, which are free here.
     let lines = table(
       TopState(), rows, room: max(rows.count, 1), Size(width: width + 2, height: 0), hasColours: false)
     return ([fitted(ShownText.line(title), width)] + lines.map { String($0.dropFirst(2)) }).map { $0 + "\n" }
@@ -75,7 +75,7 @@ enum TopScreen {
     for problem in problems.prefix(shownProblems) {
       let isCritical = problem.severity == .critical
       let text = wrapped(ShownText.line(problem.sentence), "! ", width, lines: problemLines)
-      // The last line may be needed for the number of the others.
+      // Leaves a line for the number of other problems.
       guard lines.count + text.count + (shown + 1 < problems.count ? 1 : 0) <= most else { break }
       lines += text.map { drawn($0, isCritical ? .bad : .warning, hasColours) }
       shown += 1
@@ -91,7 +91,7 @@ enum TopScreen {
     return lines
   }
 
-  /// The text in lines that break between words; the last one is cut.
+  /// The text in lines that break between words; the last line is cut.
   private static func wrapped(_ text: String, _ mark: String, _ width: Int, lines most: Int) -> [String] {
     var lines: [String] = []
     var rest = text[...]
@@ -110,7 +110,7 @@ enum TopScreen {
     return lines
   }
 
-  /// The lines of a topic's description: values that are too long for the screen go on in the next line, up to the first table.
+  /// The lines of a topic's description. Values before the first table are wrapped to the width.
   private static func folded(_ lines: some Collection<Substring>, _ width: Int) -> [String] {
     let values = lines.prefix { !$0.isEmpty }
     return values.flatMap { line -> [String] in
@@ -129,7 +129,7 @@ enum TopScreen {
     return all.count <= width ? all : "q quit   \(rest)"
   }
 
-  /// A column: its head, its text, and how soon it goes where there is no room; 0 never.
+  /// A column: its heading, its text, and its order of removal on a narrow screen; 0 is never removed.
   private struct Column {
     var head: String
     var dropped: Int
@@ -146,7 +146,7 @@ enum TopScreen {
       },
       Column(head: "SUBS", dropped: 2) { "\($0.subscribers)" },
       Column(head: "PRODS", dropped: 3) { "\($0.producers)" },
-      Column(head: "ASKED FOR", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },
+      Column(head: "REQUESTED", dropped: 4) { $0.outstanding.map { "\($0)" } ?? "unlimited" },
     ]
   }
 
@@ -155,11 +155,11 @@ enum TopScreen {
   ) -> [String] {
     let all = state.rows(of: rows)
     let place = all.firstIndex { $0.topic == state.selected } ?? 0
-    // The bar stays on the screen.
+    // Keeps the selected row on the screen.
     let first = max(min(place - room / 2, all.count - room), 0)
     let shown = all.dropFirst(first).prefix(room)
     let held = shown.contains { !TopTable.held($0).isEmpty }
-    // A topic's name has 16 columns at least, and what holds it up 26: a client, and for how long.
+    // A topic's name has at least 16 columns, and the blocking client with its time 26.
     let holder = held ? 28 : 0
     let fixed = 2 + 16 + holder
     var chosen = columns
@@ -184,7 +184,7 @@ enum TopScreen {
       return fitted(held.isEmpty ? text : "\(text)  \(ShownText.line(held))", size.width)
     }
     var lines = [
-      drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "HELD UP BY" : ""), .dim, hasColours)
+      drawn(line(" ", "TOPIC", chosen.map(\.head), held ? "BLOCKED BY" : ""), .dim, hasColours)
     ]
     for row in shown {
       let isSelected = row.topic == all[place].topic
@@ -193,7 +193,7 @@ enum TopScreen {
         isSelected ? .bar : row.isHeldUp ? .bad : row.lagAge >= TopRow.lagging ? .warning : .plain
       lines.append(drawn(isSelected ? padded(text, size.width) : text, style, hasColours))
     }
-    let none = state.filter.isEmpty ? "  no topics" : "  no topic's name has this in it"
+    let none = state.filter.isEmpty ? "  no topics" : "  no topic name contains the filter"
     if all.isEmpty { lines.append(fitted(none, size.width)) }
     return lines
   }
@@ -227,7 +227,7 @@ extension TopRow {
 
   var isHeldUp: Bool { holding > 0 || waited > 0 }
 
-  /// How much a topic needs to be looked at: a topic that is held up comes before one that lags; 0 for one that does neither.
+  /// The urgency of a topic: blocked producers come before lag; 0 without either.
   var trouble: UInt64 {
     if isHeldUp { return (1 << 62) + min(max(holding, waited), 1 << 60) }
     return lagAge >= Self.lagging ? lagAge : 0

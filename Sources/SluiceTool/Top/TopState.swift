@@ -1,8 +1,8 @@
-/// What a person looks at in `sluice top`. A value: a key in, a state out.
+/// The state of the view in `sluice top`. A value type: keys change it.
 struct TopState: Equatable {
   /// The order of the topics.
   enum Sort: String, CaseIterable {
-    /// Held-up topics first, then those that lag, then the busiest.
+    /// Topics with blocked producers first, then lagging ones, then the busiest.
     case trouble
     case received = "in"
     case sent = "out"
@@ -14,15 +14,15 @@ struct TopState: Equatable {
   var filter = ""
   /// Whether keys go to the filter.
   var isFiltering = false
-  /// The topic in the bar; the first one if nil.
+  /// The selected topic; nil for the first one.
   var selected: String?
   /// The topic whose details are shown.
   var opened: String?
-  /// Lines of the details that are scrolled away.
+  /// The number of lines by which the details are scrolled.
   var scrolled = 0
   var isOver = false
 
-  /// Whether the filter lets a topic through.
+  /// Whether a topic matches the filter.
   func selects(_ topic: String) -> Bool { filter.isEmpty || topic.contains(filter) }
 
   /// The rows that are shown, in order.
@@ -46,8 +46,8 @@ struct TopState: Equatable {
   }
 
   /// - Parameters:
-  ///   - rows: those of the last sample.
-  ///   - page: rows that fit the screen.
+  ///   - rows: the rows of the last sample.
+  ///   - page: the number of rows that fit the screen.
   mutating func press(_ key: TopKey, _ rows: [TopRow], page: Int) {
     if isFiltering { return type(key) }
     if opened != nil { return pressInDetails(key, page: page) }

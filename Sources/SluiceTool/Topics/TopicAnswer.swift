@@ -2,7 +2,7 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// What a command that changes a topic prints: a line, with `--verbose` all of the topic, with `--json` an object, with `--quiet` nothing.
+/// The output of a command that changes a topic: a line; with `--verbose` the whole topic, with `--json` an object, with `--quiet` nothing.
 struct TopicAnswer {
   private let asJSON: Bool
   private let isVerbose: Bool
@@ -10,7 +10,7 @@ struct TopicAnswer {
 
   static let options = [TopicCommand.json, TopicCommand.verbose, TopicCommand.quiet]
 
-  /// - Throws: `UsageError` when two of them are given.
+  /// - Throws: `UsageError` if two of these options are given.
   init(_ arguments: ParsedArguments) throws(UsageError) {
     try arguments.allowOne(of: "json", "verbose", "quiet")
     asJSON = arguments.has("json")
@@ -24,10 +24,20 @@ struct TopicAnswer {
     return isVerbose ? TopicTable.show(info) : ShownText.line(line(info)) + "\n"
   }
 
-  /// The settings that are named, behind `prefix`; nothing when none is.
-  func named(_ settings: TopicSettings, _ prefix: String) -> String {
-    let named = TopicOption.written(settings)
-    return named.isEmpty ? "" : prefix + named.map { "\($0.name) \($0.value)" }.joined(separator: ", ")
+  /// The named settings in parentheses, with a space in front: " (lossless, buffer 0)"; nothing when none is.
+  func named(_ settings: TopicSettings) -> String {
+    let named = TopicOption.written(settings).map { Self.words($0.name, $0.value) }
+    return named.isEmpty ? "" : " (\(named.joined(separator: ", ")))"
+  }
+
+  /// "lossless", "buffer 0", "replay-age 2d".
+  private static func words(_ name: String, _ value: String) -> String {
+    switch (name, value) {
+    case ("flow", _), ("storage", _), ("scope", _): value
+    case ("compact", "on"), ("auto-delete", "on"): name
+    case ("buffer-records", _): "buffer \(value)"
+    default: "\(name) \(value)"
+    }
   }
 
   /// The age of `--keep`, in milliseconds; nil without it.

@@ -8,19 +8,19 @@ struct TopicSetCommand: Command {
   let answer: TopicAnswer
 
   static let page = CommandPage(
-    "sluice topic set", summary: "change settings of a topic that is in use", operands: [Operand("TOPIC")],
+    "sluice topic set", summary: "change a topic's settings while it is in use", operands: [Operand("TOPIC")],
     options: TopicOption.all.map(\.option) + [
       CommandOption("keep", value: "TIME", help: "As --replay-age.", choices: ["everything"])
     ] + TopicAnswer.options,
     details: """
-      What isn't given stays as it is. Producers and subscribers stay attached. Smaller limits drop records at once; larger ones don't bring them back. A durable \
-      topic has its new settings on disk when the command ends.
+      Settings that aren't given stay unchanged. Producers and subscribers stay attached. Smaller limits drop records at once; larger ones don't bring them back. \
+      The new settings of a durable topic are on disk when the command ends.
 
       --scope, --compact, --storage and --sync can't be changed while the topic exists, since they decide how its records are kept.
       """,
     examples: [
-      "Keep two days from now on.": "sluice topic set orders.eu --keep 48h",
-      "Have producers wait for the slowest subscriber.":
+      "Keep records for two days.": "sluice topic set orders.eu --keep 48h",
+      "Let producers wait for the slowest subscriber.":
         "sluice topic set orders.eu --flow lossless --buffer-records 1000",
     ])
 
@@ -29,7 +29,7 @@ struct TopicSetCommand: Command {
     var changes = try TopicOption.settings(arguments)
     if let age = try TopicAnswer.keptAge(arguments) { changes.replayAge = age }
     guard changes != TopicSettings() else {
-      throw UsageError("what shall be changed? Name settings, like --keep 48h")
+      throw UsageError("no setting is given; name at least one, like --keep 48h")
     }
     self.changes = changes
     answer = try TopicAnswer(arguments)
@@ -39,7 +39,7 @@ struct TopicSetCommand: Command {
     run.connect { client in
       client.setTopic(topic, to: changes) { result in
         run.report(result, of: topic, client) {
-          answer.text($0) { _ in "\(topic) has\(answer.named(changes, " ")) now" }
+          answer.text($0) { _ in "Changed topic \(topic)\(answer.named(changes))" }
         }
       }
     }
@@ -59,15 +59,16 @@ struct TopicTrimCommand: Command {
   static let page = CommandPage(
     "sluice topic trim", summary: "drop a topic's oldest records", operands: [Operand("TOPIC")],
     options: [
-      CommandOption("before", value: "OFFSET", help: "Drop the records before this offset."),
+      CommandOption("before", value: "OFFSET", help: "Drop records before this offset."),
       CommandOption("keep-last", value: "N", help: "Drop all but the newest N records."),
     ] + TopicAnswer.options,
     details: """
-      The other records keep their offsets. Subscribers, cursors and groups that had yet to get what is dropped skip it, or fail, as their lag policy says: of \
-      what is dropped only what was on its way to an attached subscriber may still arrive. In a lossless topic, records that an attached subscriber or a group is owed stay until it has them; later subscribers don't get them.
+      The other records keep their offsets. Subscribers, cursors and groups that hadn't received the dropped records skip them or fail, by their lag policy; \
+      records that were already being sent may still arrive. In a lossless topic, an attached subscriber or a group still gets the records of its backlog; \
+      later subscribers don't.
       """,
     examples: [
-      "Forget what was published before the incident was over.":
+      "Drop everything that was published before offset 120000.":
         "sluice topic trim orders.eu --before 120000",
       "Only the last thousand.": "sluice topic trim orders.eu --keep-last 1000",
     ])
@@ -80,7 +81,7 @@ struct TopicTrimCommand: Command {
     switch (offset, count) {
     case (let offset?, _): limit = .before(offset)
     case (_, let count?): limit = .last(count)
-    default: throw UsageError("how far? Say --before OFFSET or --keep-last N")
+    default: throw UsageError("no limit is given; add --before OFFSET or --keep-last N")
     }
     answer = try TopicAnswer(arguments)
   }
@@ -88,7 +89,7 @@ struct TopicTrimCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       let report: @Sendable (Result<TopicInfo, ClientError>) -> Void = { result in
-        run.report(result, of: topic, client) { answer.text($0, TopicText.rest) }
+        run.report(result, of: topic, client) { answer.text($0) { TopicText.rest($0, "Trimmed") } }
       }
       switch limit {
       case .before(let offset): client.trimTopic(topic, before: offset, completion: report)
@@ -107,10 +108,10 @@ struct TopicPurgeCommand: Command {
     "sluice topic purge", summary: "drop all of a topic's records", operands: [Operand("TOPIC")],
     options: [Question.option] + TopicAnswer.options,
     details: """
-      The topic stays, with its settings, producers and subscribers; the next record gets the offset that it would have got. It asks before: without a terminal it reads the answer, y or n, from standard input, \
-      and --yes is needed where there is none. Otherwise as sluice topic trim --keep-last 0.
+      The topic keeps its settings, producers and subscribers, and offsets continue. Same as sluice topic trim --keep-last 0, but it asks first: without a terminal \
+      it reads the answer, y or n, from standard input. Without standard input it needs --yes.
       """,
-    examples: ["Begin with nothing kept.": "sluice topic purge orders.eu --yes"])
+    examples: ["Drop all records, and keep the topic.": "sluice topic purge orders.eu --yes"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -121,7 +122,7 @@ struct TopicPurgeCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       guard question.isAsked else { return purge(client, run) }
-      // The question has the number of records.
+      // The question contains the number of records.
       client.topic(show: topic) { result in
         guard case .success(let info) = result else {
           if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
@@ -135,7 +136,7 @@ struct TopicPurgeCommand: Command {
 
   private func purge(_ client: Client, _ run: Run) {
     client.trimTopic(topic, keepingLast: 0) { result in
-      run.report(result, of: topic, client) { answer.text($0, TopicText.rest) }
+      run.report(result, of: topic, client) { answer.text($0) { TopicText.rest($0, "Purged") } }
     }
   }
 }
@@ -151,13 +152,13 @@ struct TopicDeleteCommand: Command {
     "sluice topic delete", summary: "delete topics and their records", operands: [Operand("TOPIC")],
     options: [Question.option, TopicCommand.quiet],
     details: """
-      TOPIC may be a pattern, which stands for all topics that match at the moment; quote it from the shell. Their subscribers and producers are told, and end.
+      TOPIC may be a pattern: it selects all topics that match when the command runs. Quote it for the shell. Subscribers and producers of a deleted topic fail.
 
-      It asks before. Without a terminal it reads the answer, y or n, from standard input, and --yes is needed where there is none.
+      It asks first: without a terminal it reads the answer, y or n, from standard input. Without standard input it needs --yes.
       """,
     examples: [
-      "Start over.": "sluice topic delete orders.eu --yes",
-      "What the tests have left.": "sluice topic delete 'test.>' --yes",
+      "One topic.": "sluice topic delete orders.eu --yes",
+      "All topics that begin with test.": "sluice topic delete 'test.>' --yes",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
@@ -193,7 +194,7 @@ struct TopicDeleteCommand: Command {
     question.ask(run, what) { delete(names[...], 0, client, run) }
   }
 
-  /// Names in a question.
+  /// The most names in a question.
   private static let shown = 10
 
   /// Deletes one after the other.
@@ -202,20 +203,23 @@ struct TopicDeleteCommand: Command {
     client.deleteTopic(name) { result in
       switch result {
       case .success: delete(names.dropFirst(), deleted + 1, client, run)
-      // Another client was faster.
+      // Another client has deleted it first.
       case .failure(let error) where error.code == .unknownTopic && pattern != nil:
         delete(names.dropFirst(), deleted, client, run)
       case .failure(let error) where pattern == nil: run.fail(error, unknown: topic, client)
       case .failure(let error):
-        let before = deleted == 0 ? "" : "; \(deleted) topics were deleted before"
-        run.finish(.failure, "\(name): \(error)\(before)")
+        let before =
+          deleted == 0
+          ? ""
+          : "; \(StoreTable.counted(UInt64(deleted), "topic")) before it \(deleted == 1 ? "is" : "are") deleted"
+        run.finish(.failure, "cannot delete topic \(name): \(error)\(before)")
       }
     }
   }
 
   private func report(_ deleted: Int, _ run: Run) {
     if isQuiet { return run.finish(.success) }
-    let what = pattern == nil ? topic : "\(deleted) topic\(deleted == 1 ? "" : "s")"
+    let what = pattern == nil ? "topic \(topic)" : "\(deleted) topic\(deleted == 1 ? "" : "s")"
     run.note("deleted \(what)")
     run.finish(.success)
   }
@@ -223,13 +227,13 @@ struct TopicDeleteCommand: Command {
 
 /// Sentences about a topic's records.
 enum TopicText {
-  /// What is left of a topic.
-  static func rest(_ info: TopicInfo) -> String {
+  /// "Trimmed topic orders: 15 records left, from offset 5".
+  static func rest(_ info: TopicInfo, _ done: String) -> String {
     let summary = info.summary
+    let start = "\(done) topic \(summary.topic):"
     guard summary.records > 0 else {
-      return "\(summary.topic) has no records now; the next gets offset \(summary.nextOffset)"
+      return "\(start) no records left, the next gets offset \(summary.nextOffset)"
     }
-    return
-      "\(summary.topic) has \(HoldText.records(summary.records)) now, from offset \(summary.firstOffset) on"
+    return "\(start) \(HoldText.records(summary.records)) left, from offset \(summary.firstOffset)"
   }
 }

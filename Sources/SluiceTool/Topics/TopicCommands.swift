@@ -13,21 +13,22 @@ struct TopicCommand: CommandGroup {
   }
 
   static let page = CommandPage(
-    "sluice topic", summary: "list, inspect, create, change, trim, end and delete topics",
+    "sluice topic", summary: "list, show, create, change, trim, end and delete topics",
     operands: [Operand("COMMAND")],
     examples: [
       "All topics.": "sluice topic list",
-      "The clients that are attached to one, and their progress.": "sluice topic show orders.eu",
+      "The clients of a topic, and their progress.": "sluice topic show orders.eu",
       "A topic that keeps its last 100 records.": "sluice topic create prices --replay-records 100",
     ], commands: members.map { $0.page })
 
   static let json = CommandOption("json", help: "Print an object a line.")
   static let quiet = CommandOption("quiet", letter: "q", help: "Print nothing.")
   static let verbose = CommandOption(
-    "verbose", letter: "v", help: "Print all of the topic, as sluice topic show, rather than a line.")
+    "verbose", letter: "v",
+    help: "Print everything about the topic, like sluice topic show, instead of a line.")
   static let keep = CommandOption(
     "keep", value: "TIME",
-    help: "As --replay-age; with --storage durable the age alone decides, unless another limit is given.",
+    help: "Same as --replay-age; with --storage durable there is no other limit, unless one is given.",
     choices: ["everything"])
 }
 
@@ -38,26 +39,26 @@ struct TopicListCommand: Command {
   let prefix: String
   let limit: Int
   let showsHidden: Bool
-  /// Nil for the client's own.
+  /// Nil for the client's default.
   let timeout: Duration?
 
   static let page = CommandPage(
     "sluice topic list", summary: "list all topics, or some",
     options: [
-      CommandOption("prefix", value: "TEXT", help: "Only topics whose names begin so."),
-      CommandOption("limit", value: "N", help: "Only the first of them, in the order of their names."),
-      CommandOption("timeout", value: "TIME", help: "How long the broker may take."),
-      CommandOption("names", help: "Print names alone, one a line."),
+      CommandOption("prefix", value: "TEXT", help: "Only topics whose names begin with TEXT."),
+      CommandOption("limit", value: "N", help: "Only the first N topics, sorted by name."),
+      CommandOption("timeout", value: "TIME", help: "Fail if the broker doesn't answer within TIME."),
+      CommandOption("names", help: "Print only names, one a line."),
       CommandOption(
         "settings",
         help:
-          "Print the topics with their settings, an object a line: what sluice topic create --file makes the same topics of."
+          "Print topics with their settings as JSON, an object a line, for sluice topic create --file."
       ), HiddenTopics.option, TopicCommand.json,
     ],
     examples: [
-      "Those of one kind.": "sluice topic list --prefix orders. --names",
+      "The names of topics below orders.": "sluice topic list --prefix orders. --names",
       "The topics without subscribers.": "sluice topic list --json | jq 'select(.subscribers == 0).topic'",
-      "The same topics at another broker, without records.":
+      "Create the same topics on another broker, without records.":
         "sluice topic list --settings | sluice --server other.example topic create --file -",
     ])
 
@@ -81,12 +82,12 @@ struct TopicListCommand: Command {
     run.connect { client in list(limit, client, run) }
   }
 
-  /// - Parameter requested: topics that are requested from the broker, hidden ones among them.
+  /// - Parameter requested: the number of topics to request from the broker, including hidden ones.
   private func list(_ requested: Int, _ client: Client, _ run: Run) {
     client.topics(withPrefix: prefix, limit: requested) { result in
       guard case .success(let all) = result else { return run.report(result, text) }
       let shown = all.filter { showsHidden || !HiddenTopics.contains($0.topic) }.prefix(limit)
-      // Hidden ones have taken the places of others.
+      // Hidden topics have used up the limit.
       if shown.count < limit, all.count >= requested, requested < .max { return list(.max, client, run) }
       guard asSettings else { return run.report(.success(Array(shown)), text) }
       printSettings(of: shown.map(\.topic), client, run)
@@ -98,7 +99,7 @@ struct TopicListCommand: Command {
       client.topic(show: topic) { result in
         switch result {
         case .success(let info): completion(.success(info.settings))
-        // It is gone since the topics were listed.
+        // The topic was deleted after the topics were listed.
         case .failure(let error) where error.code == .unknownTopic: completion(.success(nil))
         case .failure(let error): completion(.failure(error))
         }
@@ -124,15 +125,15 @@ struct TopicShowCommand: Command {
     "sluice topic show", summary: "show a topic's state and attached clients", operands: [Operand("TOPIC")],
     options: [TopicCommand.json],
     details: """
-      Of subscribers and producers the first hundred are listed; the counts are of all.
+      Lists up to a hundred subscribers and a hundred producers; the counts include all.
 
-      "held up by" names what stops the producers: the subscribers whose demand is used up, or whose records fill the buffer, and no others; or the storage, the \
-      memory, or the missing connection. "for" says since when, pauses of up to a second included. The shares, in the columns 1 MIN and 5 MIN too, are of the time in \
-      which a producer had no demand for that reason.
+      The rows "blocked by" name what blocks producers: subscribers without demand, subscribers whose unread records fill the buffer, the storage, the memory, or a \
+      topic that isn't connected. The time after "for" includes pauses of up to a second. The percentages, and the columns 1 MIN and 5 MIN, are the share of that \
+      time in which a producer had no demand for this reason.
 
-      BEHIND FOR is the age of the next record for a subscriber that is behind, and the last column says why it is: it doesn't ask for more; it asks, and the client doesn't read what it \
-      was sent, so that its receive window is full; it asks, and its network doesn't acknowledge what was sent; or it reads, but more slowly than records come.
-      """, examples: ["The attached clients, and their progress.": "sluice topic show orders.eu"])
+      BEHIND FOR is the age of the next record for a subscriber with a backlog. CAUSE is why it has one: it has requested nothing; its client doesn't read, so \
+      that the receive window is full; its network doesn't acknowledge data; or it reads more slowly than records come.
+      """, examples: ["The topic's clients, and their progress.": "sluice topic show orders.eu"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -162,32 +163,32 @@ struct TopicCreateCommand: Command {
     operands: [Operand("TOPIC", .optional)],
     options: TopicOption.ofTopics.map(\.option) + [TopicCommand.keep, TopicFile.option] + TopicAnswer.options,
     details: """
-      What isn't given is as the broker's defaults say. A topic that exists with the same settings is left as it is; with others it \
-      is an error (sluice topic set changes them), unless the topic was created by its first use and has had no record: then it gets these settings.
+      Settings that aren't given are the broker's defaults. A topic that exists with the same settings is left unchanged. One with other settings is an error \
+      (change it with sluice topic set), unless it was created by its first use and never had a record: then it gets these settings.
 
-      A topic in memory with --keep is still cut to the broker's default of --replay-bytes, since memory is short. One with \
-      --storage durable and --keep isn't: it keeps everything of that time, as far as the disk has room.
+      With --keep, a topic in memory is also limited by the broker's default of --replay-bytes. A durable topic has no such limit: it keeps everything of that \
+      time, as long as the disk has room.
 
-      With --file nothing is created unless all of FILE can be read. Topics that the broker refuses, such as one that exists with other settings, are told, the others are created, \
-      and the exit code is 1. FILE has no records, cursors and groups: those are in what sluice backup writes.
+      With --file, nothing is created unless all of FILE is valid. If the broker refuses a topic, the command prints why, creates the others, and ends with 1. \
+      FILE doesn't contain records, cursors or groups: for those, see sluice backup.
       """,
     examples: [
-      "The last hundred records, none older than an hour.":
+      "Keep the last hundred records, none older than an hour.":
         "sluice topic create prices --replay-records 100 --replay-age 1h",
       "Jobs that wait for workers, one by one.":
         "sluice topic create jobs --flow lossless --buffer-records 0 --without-subscribers hold",
-      "A source that runs only while it has subscribers.":
+      "Request records from producers only while there is a subscriber.":
         "sluice topic create ticks --connect auto:1 --scope while-connected",
-      "The same by a name, with the last two records for late subscribers.":
+      "The same by its preset, with the last two records for late subscribers.":
         "sluice topic create ticks --preset shared:2",
-      "Readings that fail when their producer has been gone for 30 seconds.":
+      "Fail the topic when its producer has been gone for 30 seconds.":
         "sluice topic create readings --when-producer-lost fail:30s",
-      "The last price of everything.": "sluice topic create prices --compact",
-      "The same on disk: the configuration of all devices.":
+      "Keep the newest record of each key.": "sluice topic create prices --compact",
+      "The same on disk.":
         "sluice topic create devices --compact --storage durable --sync always",
-      "A day of orders that survives the broker, each on disk before it is acknowledged.":
+      "Keep a day of orders on disk, each written before it is acknowledged.":
         "sluice topic create orders --storage durable --sync always --keep 24h",
-      "All topics of another broker, without their records.":
+      "Create all topics of another broker, without their records.":
         "sluice --server other.example topic list --settings | sluice topic create --file -",
     ])
 
@@ -196,13 +197,13 @@ struct TopicCreateCommand: Command {
     let settings = try Self.settings(arguments)
     guard let path = arguments.path("file") else {
       guard let name = arguments.operands.first else {
-        throw UsageError("sluice topic create needs TOPIC, or --file FILE with topics")
+        throw UsageError("TOPIC is missing; name a topic, or a file of topics with --file FILE")
       }
       target = .topic(settings, TopicDisagreement(try TopicOperand.read(name), arguments, settings))
       return
     }
     guard arguments.operands.isEmpty, settings == TopicSettings() else {
-      throw UsageError("--file has topics with their settings; leave TOPIC and settings out")
+      throw UsageError("--file FILE names topics and their settings; leave out TOPIC and other settings")
     }
     for option in ["json", "verbose"] where arguments.has(option) {
       throw UsageError("--file and --\(option) exclude each other; give one of them")
@@ -214,7 +215,7 @@ struct TopicCreateCommand: Command {
     var settings = try TopicOption.settings(arguments)
     guard let age = try TopicAnswer.keptAge(arguments) else { return settings }
     settings.replayAge = age
-    // The broker's default of bytes is for memory. On disk it would cut the time that was asked for without a word.
+    // The broker's default limit in bytes is for memory. On disk it would silently drop records that --keep retains.
     if settings.storage == .durable {
       settings.replayRecords = settings.replayRecords ?? TopicSettings.unlimited
       settings.replayBytes = settings.replayBytes ?? TopicSettings.unlimited
@@ -233,7 +234,12 @@ struct TopicCreateCommand: Command {
             return disagreement.fail(run, client, error, asked: settings)
           }
           run.report(result) {
-            answer.text($0) { _ in "\(topic) is there\(answer.named(settings, " with "))" }
+            answer.text($0) { info in
+              // The broker doesn't report whether the topic existed with these settings; one that was used did.
+              let summary = info.summary
+              let isNew = summary.nextOffset == 0 && summary.subscriptions == 0 && summary.publications == 0
+              return "\(isNew ? "Created topic \(topic)" : "Topic \(topic) exists")\(answer.named(settings))"
+            }
           }
         }
       }
@@ -241,12 +247,12 @@ struct TopicCreateCommand: Command {
   }
 }
 
-/// A command that asks the broker for something, and confirms in a line on standard error that it is done.
+/// A command that sends a request to the broker, and confirms its success in a line on standard error.
 protocol ConfirmedRequest: Command {
   var isQuiet: Bool { get }
-  /// What is done, without a full stop.
+  /// The confirmation, without a full stop.
   var confirmation: String { get }
-  /// Asks the broker for it. Called on the client's loop, as is `completion`.
+  /// Sends the request. Called on the client's loop, as is `completion`.
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void)
 }
 
@@ -262,7 +268,7 @@ extension ConfirmedRequest {
   }
 }
 
-/// One about a topic alone.
+/// A confirmed request whose only operand is a topic.
 protocol TopicRequest: ConfirmedRequest {
   init(topic: String, isQuiet: Bool)
 }
@@ -276,13 +282,13 @@ extension TopicRequest {
 struct TopicCompleteCommand: TopicRequest {
   let topic: String
   let isQuiet: Bool
-  var confirmation: String { "completed \(topic)" }
+  var confirmation: String { "completed topic \(topic)" }
 
   static let page = CommandPage(
-    "sluice topic complete", summary: "finish a topic", operands: [Operand("TOPIC")],
+    "sluice topic complete", summary: "complete a topic: no record follows", operands: [Operand("TOPIC")],
     options: [TopicCommand.quiet],
-    details: "Subscribers are told when they have every record before the end.",
-    examples: ["That was the last order.": "sluice topic complete orders.eu"])
+    details: "Each subscriber completes after it has received all records.",
+    examples: ["There are no more orders.": "sluice topic complete orders.eu"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     TopicEnding.end(topic, with: .finished, client, completion)
@@ -292,14 +298,14 @@ struct TopicCompleteCommand: TopicRequest {
 struct TopicFailCommand: ConfirmedRequest {
   let topic: String
   let isQuiet: Bool
-  var confirmation: String { "failed \(topic)" }
+  var confirmation: String { "failed topic \(topic)" }
   let message: String
 
   static let page = CommandPage(
     "sluice topic fail", summary: "end a topic with a failure",
     operands: [Operand("TOPIC"), Operand("MESSAGE")], options: [TopicCommand.quiet],
-    details: "Subscribers are told the message when they have every record before the end.",
-    examples: ["Give up.": "sluice topic fail orders.eu 'the warehouse is closed'"])
+    details: "Each subscriber fails with MESSAGE after it has received all records.",
+    examples: ["End a topic with an error.": "sluice topic fail orders.eu 'the warehouse is closed'"])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     topic = try TopicOperand.read(arguments.operands[0])
@@ -318,7 +324,7 @@ enum TopicEnding {
     _ topic: String, with ending: Subscribers.Completion<ClientError>, _ client: Client,
     _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
   ) {
-    // Asked first: opening a publication would create a topic whose name was mistyped.
+    // Checks that the topic exists: opening a publication would create a topic with a mistyped name.
     client.topic(show: topic) { result in
       if case .failure(let error) = result { return completion(.failure(error)) }
       let subject = client.subject(topic)
@@ -330,14 +336,14 @@ enum TopicEnding {
 struct TopicConnectCommand: TopicRequest {
   let topic: String
   let isQuiet: Bool
-  var confirmation: String { "connected \(topic)" }
+  var confirmation: String { "connected topic \(topic)" }
 
   static let page = CommandPage(
-    "sluice topic connect", summary: "ask a topic's producers for records", operands: [Operand("TOPIC")],
+    "sluice topic connect", summary: "request records from a topic's producers", operands: [Operand("TOPIC")],
     options: [TopicCommand.quiet],
     details:
-      "For topics that were created with --connect manual. Stays in force until sluice topic disconnect.",
-    examples: ["All subscribers are in place: go.": "sluice topic connect race"])
+      "For topics that were created with --connect manual. The topic stays connected until sluice topic disconnect.",
+    examples: ["Start the producers when all subscribers are attached.": "sluice topic connect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.connectTopic(topic, completion: completion)
@@ -347,13 +353,13 @@ struct TopicConnectCommand: TopicRequest {
 struct TopicDisconnectCommand: TopicRequest {
   let topic: String
   let isQuiet: Bool
-  var confirmation: String { "disconnected \(topic)" }
+  var confirmation: String { "disconnected topic \(topic)" }
 
   static let page = CommandPage(
-    "sluice topic disconnect", summary: "ask a topic's producers for no more records",
+    "sluice topic disconnect", summary: "request no more records from a topic's producers",
     operands: [Operand("TOPIC")], options: [TopicCommand.quiet],
-    details: "Its subscribers aren't told.",
-    examples: ["A pause.": "sluice topic disconnect race"])
+    details: "Subscribers stay attached; nothing is reported to them.",
+    examples: ["Pause the producers.": "sluice topic disconnect race"])
 
   func request(_ client: Client, _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
     client.disconnectTopic(topic, completion: completion)

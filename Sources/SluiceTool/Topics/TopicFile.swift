@@ -3,11 +3,11 @@ import SluiceClient
 import SluiceCommand
 import SluiceWire
 
-/// Topics with their settings in a file, which are to be created.
+/// A file of topics to create, with their settings.
 struct TopicFile {
-  /// More than 100,000 topics with the longest names take.
+  /// In bytes; more than 100,000 topics with the longest names need.
   private static let longest = 128 << 20
-  /// Refusals that are told one by one.
+  /// The most refusals that are printed one by one.
   private static let told = 20
 
   let definitions: [TopicDefinition]
@@ -15,11 +15,11 @@ struct TopicFile {
   static let option = CommandOption(
     "file", value: "FILE",
     help:
-      "Create the topics in FILE, as sluice topic list --settings prints them, rather than one; - for standard input.",
+      "Create all topics in FILE, which has the format of sluice topic list --settings; - for standard input.",
     takesBytes: true)
 
   /// - Parameter path: "-" for standard input.
-  /// - Throws: `UsageError` when it can't be read, or isn't such a file.
+  /// - Throws: `UsageError` if it can't be read, or isn't such a file.
   init(_ path: FilePath) throws(UsageError) {
     let bytes: [UInt8]
     do throws(FileBytes.Failure) {
@@ -31,7 +31,7 @@ struct TopicFile {
       throw UsageError("--file: \(error.message(of: path == "-" ? "standard input" : "\(path)"))")
     }
     guard bytes.count <= Self.longest else {
-      throw UsageError("--file: \(path) has more than \(ByteSize.exact(UInt64(Self.longest)))")
+      throw UsageError("--file: \(path) is longer than \(ByteSize.exact(UInt64(Self.longest)))")
     }
     do throws(ValueError) {
       definitions = try TopicDefinition.read(bytes)
@@ -40,13 +40,13 @@ struct TopicFile {
     }
   }
 
-  /// Creates the topics, several at a time, and ends the run: with a failure when the broker refuses one of them.
+  /// Creates the topics, several at a time, and ends the run; with a failure if the broker refuses one of them.
   func create(_ client: Client, _ run: Run, isQuiet: Bool) {
     let settings = Dictionary(uniqueKeysWithValues: definitions.map { ($0.topic, $0.settings) })
     let names = settings.keys.sorted()
     TopicGathering<ClientError?>(of: names) { name, completion in
       client.createTopic(name, settings: settings[name] ?? TopicSettings()) { result in
-        // What the broker says of this topic; the others go on.
+        // A refusal affects only this topic.
         switch result {
         case .success: completion(.success(.some(nil)))
         case .failure(let error): completion(.success(.some(error)))
@@ -74,7 +74,9 @@ struct TopicFile {
         .failure, "\(refused.count) of \(StoreTable.counted(UInt64(count), "topic")) couldn't be created")
     }
     if !isQuiet {
-      run.note("\(StoreTable.counted(UInt64(count), "topic")) \(count == 1 ? "is" : "are") there")
+      run.note(
+        "\(StoreTable.counted(UInt64(count), "topic")) \(count == 1 ? "exists" : "exist") with these settings"
+      )
     }
     run.finish(.success)
   }

@@ -1,22 +1,22 @@
 import SluiceClient
 import Synchronization
 
-/// Asks for something of many topics, several at a time, since an answer takes a round trip.
+/// Sends a request for each of many topics, several at a time, because an answer takes a round trip.
 final class TopicGathering<Value: Sendable>: Sendable {
   typealias Completion = @Sendable (Result<[(topic: String, value: Value)], ClientError>) -> Void
-  /// Asks for it of one topic. Nil leaves the topic out; an error ends all of it.
+  /// Sends the request for one topic. An answer of nil leaves the topic out; an error ends the gathering.
   typealias Request = @Sendable (String, @escaping @Sendable (Result<Value?, ClientError>) -> Void) -> Void
 
   private struct State {
-    /// The first topic that isn't asked for yet.
+    /// The index of the next topic.
     var next = 0
     var missing: Int
     var hasFailed = false
-    /// In the order of the topics.
+    /// The answers, in the order of the topics.
     var found: [Value?]
   }
 
-  /// Topics asked for at a time.
+  /// The number of requests at a time.
   private let width = 64
   private let topics: [String]
   private let request: Request

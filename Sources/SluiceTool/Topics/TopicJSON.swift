@@ -2,7 +2,7 @@ import SluiceCommand
 import SluiceMQTT
 import SluiceWire
 
-/// Topics as objects of JSON, one a line. What has no limit is null.
+/// Topics as objects of JSON, one a line. A missing limit is null.
 enum TopicJSON {
   static func line(_ summary: TopicSummary) -> String { object(summary).line }
 
@@ -52,7 +52,7 @@ enum TopicJSON {
       "state": .text(summary.ending.state),
       "failure_code": failure.map { .number($0.code.rawValue) },
       "failure": failure.map { .text($0.message) },
-      // A text: the number may be larger than the ones that JSON's readers keep exact.
+      // A text, because JSON readers may round large numbers.
       "epoch": .text(TopicTable.hexadecimal(summary.epoch)), "first_offset": .number(summary.firstOffset),
       "next_offset": .number(summary.nextOffset), "records": .number(summary.records),
       "bytes": .number(summary.bytes), "subscribers": .number(summary.subscriptions),
@@ -107,6 +107,6 @@ enum TopicJSON {
 }
 
 extension JSON {
-  /// Null for all ones, which stand for no limit, and for no value.
+  /// Null without a value, and for all ones, which mean no limit.
   static func limit(_ value: UInt64?) -> JSON { .number(value == TopicSettings.unlimited ? nil : value) }
 }

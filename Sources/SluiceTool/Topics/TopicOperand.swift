@@ -4,13 +4,13 @@ import SluiceWire
 
 /// A topic's name as an argument.
 enum TopicOperand {
-  /// - Throws: `UsageError` when no topic can have that name.
+  /// - Throws: `UsageError` if no topic can have that name.
   static func read(_ name: String) throws(UsageError) -> String {
     try UsageError.wrapping { () throws(WireError) in try TopicName.validate(name) }
     return name
   }
 
-  /// - Throws: `UsageError` when it is neither a name that a topic can have nor a pattern of such.
+  /// - Throws: `UsageError` if it is neither a valid topic name nor a valid pattern.
   static func readPattern(_ text: String) throws(UsageError) -> (text: String, isPattern: Bool) {
     (text, try UsageError.wrapping { () throws(WireError) in try TopicPattern(text).hasWildcards })
   }
@@ -27,17 +27,17 @@ extension UsageError {
   }
 }
 
-/// The settings that `sluice pub` and `sluice sub` state for their topic.
+/// The topic settings that `sluice pub` and `sluice sub` state.
 enum TopicStatement {
   static var option: CommandOption {
     CommandOption(
       "as", value: "PRESET",
       help:
-        "State the topic's settings by a name: \(TopicPreset.forms). A topic that doesn't exist is created with them; a topic with other settings is an error.",
+        "State the topic's settings by a preset: \(TopicPreset.forms). Creates the topic with them if it doesn't exist; fails if it exists with other settings.",
       choices: TopicOption.preset.option.choices)
   }
 
-  /// Nil when nothing is stated.
+  /// Nil without the option.
   static func settings(_ arguments: ParsedArguments) throws(UsageError) -> TopicSettings? {
     try arguments.value("as", TopicPreset.parse)
   }
@@ -45,17 +45,17 @@ enum TopicStatement {
 
 /// Suggests existing names for a topic that doesn't exist.
 enum UnknownTopic {
-  /// The most topics of the broker that are compared.
+  /// The most topics of the broker to compare.
   private static let limit = 5_000
 
-  /// Looks for names like `topic`, and for wildcards of other systems.
+  /// Searches for similar names, and for wildcards of other systems.
   ///
   /// - Parameter completion: called once, on the client's loop, with a clause to append: empty, or "; did you mean …?".
   static func similar(to topic: String, _ client: Client, _ completion: @escaping (String) -> Void) {
     if let hint = ForeignWildcards.hint(for: topic) { return completion("; \(hint)") }
-    nonisolated(unsafe) let completion = completion  // Called on the client's loop, from which it came.
+    nonisolated(unsafe) let completion = completion  // Passed in and called on the client's loop.
     client.topics(withPrefix: "", limit: limit) { result in
-      // The topic itself may have been created since.
+      // The topic itself may have been created meanwhile.
       let names = ((try? result.get()) ?? []).map(\.topic).filter { $0 != topic }
       unsafe completion(clause(Spelling.nearest(to: topic, in: names, limit: 3)))
     }
@@ -74,12 +74,12 @@ enum UnknownTopic {
 
 /// Wildcards of MQTT and AMQP, which are ordinary characters of a topic's name here.
 enum ForeignWildcards {
-  /// What to write instead; nil for a name without any.
+  /// Advice for a name with such wildcards; nil for any other name.
   static func hint(for name: String) -> String? {
     let tokens = name.split(separator: name.contains("/") ? "/" : ".", omittingEmptySubsequences: false)
     guard tokens.contains("+") || tokens.contains("#") else { return nil }
     let pattern = tokens.map { $0 == "+" ? "*" : $0 == "#" ? ">" : String($0) }.joined(separator: ".")
-    let advice = "'+' and '#' are no wildcards here, '*' is any one token and a last '>' the rest"
+    let advice = "'+' and '#' aren't wildcards here: '*' matches one token, a last '>' the rest"
     guard (try? TopicPattern(pattern)) != nil else { return advice }
     return "\(advice): did you mean '\(pattern)'?"
   }

@@ -21,7 +21,7 @@ enum TopicTable {
     var rows = [["topic", summary.topic], ["state", summary.ending.state]]
     if let name = MQTTTopicName.escapedName(ofBroker: summary.topic) { rows.append(["in MQTT", name]) }
     if let failure = summary.ending.failure { rows.append(["failure", failure.message]) }
-    rows += holders(info).map { ["held up by", $0] }
+    rows += holders(info).map { ["blocked by", $0] }
     rows += [
       ["epoch", hexadecimal(summary.epoch)],
       [
@@ -47,10 +47,10 @@ enum TopicTable {
     return text
   }
 
-  /// The most subscribers that are described in sentences; the others are in the table.
+  /// The most subscribers described in sentences; the table has all.
   private static let describedHolders = 3
 
-  /// A sentence for each cause that stops producers now.
+  /// A sentence for each cause that blocks producers now.
   private static func holders(_ info: TopicInfo) -> [String] {
     let limitation = info.limitation
     let holders = limitation.holders
@@ -63,8 +63,8 @@ enum TopicTable {
       }
   }
 
-  /// What was dropped, by cause; of a durable topic, also the rest: the broker counts neither what was dropped before its start nor
-  /// what was trimmed as long as it is in the store.
+  /// The dropped records, by cause. For a durable topic also an uncounted rest: records that were dropped before the broker's start, and trimmed ones that are
+  /// still in the store.
   private static func dropped(_ info: TopicInfo) -> String {
     var parts = DroppedRecords.Cause.allCases.compactMap { cause -> String? in
       let amount = info.dropped[cause]
@@ -73,17 +73,17 @@ enum TopicTable {
     }
     let gone = info.summary.firstOffset
     let counted = info.dropped.total.records
-    // In a compact topic most of the offsets before the first are those of replaced records.
+    // In a compact topic, most offsets before the first are of replaced records.
     if info.summary.storage == .durable, info.settings.compact != true, gone > counted,
       info.settings.replayRecords == TopicSettings.unlimited
     {
       let rest = HoldText.records(gone - counted)
-      parts.append("\(rest) before the broker's start, or trimmed and not freed yet")
+      parts.append("\(rest) before the broker started, or trimmed and not freed yet")
     }
     return parts.isEmpty ? "none" : parts.joined(separator: "; ")
   }
 
-  /// The store's condition; nil for a topic that isn't in it.
+  /// The store's state; nil for a topic in memory.
   static func storage(_ storage: StorageStatus) -> String? {
     guard storage.state != .none else { return nil }
     let used = ByteSize.rounded(storage.used)
@@ -93,8 +93,8 @@ enum TopicTable {
       } ?? "\(used) used"
     switch storage.state {
     case .working: return size
-    case .full: return "full for \(since(storage.since)), publishers wait; \(size)"
-    case .failing: return "failing for \(since(storage.since)), publishers wait; \(size)"
+    case .full: return "full for \(since(storage.since)), producers blocked; \(size)"
+    case .failing: return "failing for \(since(storage.since)), producers blocked; \(size)"
     default: return "\(StorageText.state(storage.state)); \(size)"
     }
   }
@@ -128,7 +128,7 @@ enum TopicTable {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// A time in milliseconds; nothing for 0.
+  /// A time in milliseconds as text; empty for 0.
   private static func since(_ milliseconds: UInt64) -> String {
     milliseconds == 0 ? "" : TimeSpan.rounded(.milliseconds(Int64(clamping: milliseconds)))
   }
@@ -137,8 +137,8 @@ enum TopicTable {
     TextTable.render(
       [
         [
-          "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "HOLDS UP",
-          "1 MIN", "5 MIN", "BEHIND FOR", "BECAUSE IT",
+          "SUBSCRIBER", "CONNECTION", "STATE", "NEXT", "BEHIND", "SENT", "GRANTED", "OPEN", "BLOCKING",
+          "1 MIN", "5 MIN", "BEHIND FOR", "CAUSE",
         ]
       ]
         + info.subscriptions.map { subscription in
@@ -156,23 +156,23 @@ enum TopicTable {
         }, leftColumns: 3)
   }
 
-  /// "18", "18 of b2" for one of another node.
+  /// "18"; "18 of b2" for a connection of another node.
   private static func connection(_ number: UInt64, _ node: String) -> String {
     node.isEmpty ? "\(number)" : "\(number) of \(node)"
   }
 
-  /// Nothing for 0.
+  /// Empty for 0.
   private static func share(_ thousandths: UInt16) -> String {
     thousandths == 0 ? "" : HoldText.share(thousandths)
   }
 
-  /// The cursors and groups that are furthest behind.
+  /// The cursors and groups with the largest lag.
   private static func consumers(_ info: TopicInfo) -> String {
     let table = TextTable.render(
       [
         [
-          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN",
-          "DEAD LETTERS",
+          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED",
+          "REDELIVERED", "DEAD LETTERS",
         ]
       ]
         + info.consumers.map { consumer in
@@ -186,10 +186,10 @@ enum TopicTable {
         }, leftColumns: 2)
     let rest = Int(info.consumerCount) - info.consumers.count
     return table
-      + (rest > 0 ? "and \(rest) more that are less behind: sluice cursor list \(info.summary.topic)\n" : "")
+      + (rest > 0 ? "\(rest) more with a smaller lag: sluice cursor list \(info.summary.topic)\n" : "")
   }
 
-  /// The age of the first record that a cursor or group has yet to take; nothing without lag.
+  /// The age of the next record of a cursor or group; empty without lag.
   static func age(_ consumer: TopicInfo.Consumer) -> String {
     switch consumer.age {
     case TopicInfo.Consumer.unknown: "?"
@@ -200,7 +200,7 @@ enum TopicTable {
 
   private static func publications(_ info: TopicInfo) -> String {
     TextTable.render(
-      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "WAITS", "FOR"]]
+      [["PRODUCER", "CONNECTION", "RECEIVED", "GRANTED", "BLOCKED", "BY"]]
         + info.publications.map { publication in
           [
             publication.client, connection(publication.connection, publication.node),

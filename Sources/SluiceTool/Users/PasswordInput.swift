@@ -5,9 +5,9 @@ import SluiceIO
 import SluiceWire
 import Synchronization
 
-/// A job on users, keys or tokens, without a broker. Runs on a thread of its own, since it takes time, or waits for typing.
+/// A job on users, keys or tokens, without a broker. Runs on a thread of its own, because hashing takes time and typing blocks.
 enum AccessJob {
-  /// Why it failed.
+  /// The reason of a failure.
   struct Failure: Error, CustomStringConvertible {
     var message: String
     var description: String { message }
@@ -17,7 +17,7 @@ enum AccessJob {
     }
   }
 
-  /// Reads a file, or standard input where `path` is nil, up to `limit` bytes.
+  /// Reads a file, or standard input if `path` is nil, up to `limit` bytes.
   static func read(_ path: String?, limit: Int) throws(Failure) -> [UInt8] {
     do {
       guard let path else { return try FileBytes.read(STDIN_FILENO, limit: limit) }
@@ -27,7 +27,7 @@ enum AccessJob {
     }
   }
 
-  /// Runs `body`, and ends the run with the text that it returns, or with the description of its error. Ctrl-C doesn't wait for it.
+  /// Runs `body`, and ends the run with its text, or with the description of its error. Ctrl-C doesn't wait for it.
   static func start(_ run: Run, _ body: @escaping @Sendable () throws -> String) {
     run.interrupted = {
       Terminal.restore()
@@ -45,7 +45,7 @@ enum AccessJob {
   }
 }
 
-/// Where a new password comes from: a file, a terminal, or else standard input. Never the command line, which other users of the machine can see.
+/// The source of a new password: a file, a terminal, or standard input. Never the command line, which other users of the machine can see.
 enum PasswordInput {
   case file(String)
   case standardInput
@@ -53,7 +53,7 @@ enum PasswordInput {
   static let option = CommandOption(
     "password-file", value: "FILE",
     help:
-      "Read the password from there, up to the line break; else it is asked for, or read from standard input."
+      "Read the password from the first line of FILE. Without it, type the password, or pass it on standard input."
   )
 
   /// In characters.
@@ -65,7 +65,7 @@ enum PasswordInput {
     self = arguments.text("password-file").map { .file($0) } ?? .standardInput
   }
 
-  /// Reads it. Blocks; on a terminal it is asked for twice, without being shown.
+  /// Reads the password, and blocks meanwhile. On a terminal, asks for it twice without showing it.
   func read(for user: String) throws(AccessJob.Failure) -> String {
     switch self {
     case .file(let path):
@@ -75,8 +75,8 @@ enum PasswordInput {
         return try Self.checked(try Self.contents(of: nil))
       }
       let password = try Self.checked(try Self.ask("Password for \(user): "))
-      guard try Self.ask("The same again: ") == password else {
-        throw .init("the two passwords aren't the same; nothing was changed")
+      guard try Self.ask("Repeat the password: ") == password else {
+        throw .init("the two passwords differ; nothing was changed")
       }
       return password
     }
@@ -90,7 +90,7 @@ enum PasswordInput {
     return try text(bytes, "the terminal")
   }
 
-  /// Reads up to a line break, or the end.
+  /// Reads up to a line break or the end of the input.
   private static func line() -> [UInt8] {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
@@ -103,7 +103,7 @@ enum PasswordInput {
     return bytes
   }
 
-  /// Reads to the end, and drops one line break there.
+  /// Reads to the end, and removes one line break there.
   private static func contents(of path: String?) throws(AccessJob.Failure) -> String {
     var bytes = try AccessJob.read(path, limit: maximumLength + 3)
     if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
@@ -121,13 +121,13 @@ enum PasswordInput {
   /// Checks a password's length and characters.
   static func checked(_ password: String) throws(AccessJob.Failure) -> String {
     if password.isEmpty {
-      throw .init("the password is empty; it needs \(minimumLength) characters at least")
+      throw .init("the password is empty; use at least \(minimumLength) characters")
     }
     guard password.utf8.count <= maximumLength else {
-      throw .init("the password is longer than \(maximumLength) bytes; take a shorter one")
+      throw .init("the password is longer than \(maximumLength) bytes; use a shorter one")
     }
     guard !password.utf8.contains(where: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }) else {
-      throw .init("the password has more than one line; put it into one")
+      throw .init("the password has more than one line; use a single line")
     }
     guard !password.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
       throw .init("the password has a control character, which can't be typed")
@@ -135,21 +135,21 @@ enum PasswordInput {
     guard password.count >= minimumLength else {
       let count = password.count
       throw .init(
-        "the password has \(count) character\(count == 1 ? "" : "s"); it needs \(minimumLength) at least, and gets better with each more"
+        "the password has \(count) character\(count == 1 ? "" : "s"); use at least \(minimumLength)"
       )
     }
     return password
   }
 }
 
-/// The terminal on standard input, and whether it shows what is typed.
+/// The terminal on standard input, and its echo.
 enum Terminal {
-  /// The settings to restore, while typing is hidden.
+  /// The settings to restore; nil unless typing is hidden.
   private static let hidden = Mutex<termios?>(nil)
 
   static var isThere: Bool { isatty(STDIN_FILENO) == 1 }
 
-  /// Runs `body` while the terminal hides what is typed.
+  /// Runs `body` without the terminal's echo.
   static func hiding<Value>(_ body: () -> Value) -> Value {
     var settings = termios()
     if unsafe tcgetattr(STDIN_FILENO, &settings) == 0 {

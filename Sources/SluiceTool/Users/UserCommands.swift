@@ -13,27 +13,27 @@ struct UserCommand: CommandGroup {
     "sluice user", summary: "manage the file of a broker's users and their passwords",
     operands: [Operand("COMMAND")],
     details: """
-      FILE is the one that sluiced is told with --users. The commands work on it directly, without a broker; one that runs reads it again on \
-      SIGHUP. It has hashes of passwords (scrypt), not passwords, and should still be its owner's alone. Comments and the order of lines stay.
+      FILE is the file of sluiced --users. The commands change it directly, without a broker; a running broker reads it again on SIGHUP. It contains hashes of \
+      passwords (scrypt); still, only its owner should be able to read it. Comments and the order of lines stay unchanged.
       """,
     examples: [
-      "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
-      "The same in a script.":
+      "Add a user, and type the password.": "sluice user add alice --file /etc/sluice/users",
+      "Add a user with a random password, in a script.":
         "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users",
-      "All users.": "sluice user list --file /etc/sluice/users",
+      "List all users.": "sluice user list --file /etc/sluice/users",
     ], commands: members.map { $0.page })
 
   static let file = CommandOption("file", value: "FILE", help: "The file of users.")
 
-  /// The file that was named.
+  /// The value of `--file`.
   static func file(_ arguments: ParsedArguments) throws(UsageError) -> String {
     guard let path = arguments.text("file"), !path.isEmpty else {
-      throw UsageError("--file FILE says which file of users it is about")
+      throw UsageError("--file is missing; name the file of users")
     }
     return path
   }
 
-  /// The user that was named.
+  /// The user's name from the operands.
   static func name(_ arguments: ParsedArguments) throws(UsageError) -> String {
     let name = arguments.operands[0]
     if let objection = IdentityRules.objection(toUser: name) {
@@ -42,7 +42,7 @@ struct UserCommand: CommandGroup {
     return name
   }
 
-  /// The failure for a missing user, with the nearest name.
+  /// The failure for a missing user, which suggests the nearest name.
   static func missing(_ name: String, in file: UsersFile, _ path: String) -> AccessJob.Failure {
     let nearest = Spelling.nearest(to: name, in: file.users.map(\.name))
     return .init("there is no user \(name) in \(path)\(nearest.map { "; did you mean \($0)?" } ?? "")")
@@ -50,12 +50,12 @@ struct UserCommand: CommandGroup {
 
   static func hash(_ password: String) throws(AccessJob.Failure) -> PasswordHash {
     guard let hash = PasswordHash(of: password) else {
-      throw .init("there isn't enough memory to hash the password, which takes 32 MiB")
+      throw .init("there isn't enough memory to hash the password: 32 MiB are needed")
     }
     return hash
   }
 
-  /// Changes the file; what `change` returns is why it can't be.
+  /// Changes the file, unless `change` returns a failure, which is thrown.
   static func edit(
     _ path: String, making: Bool = false, _ change: (inout UsersFile) -> AccessJob.Failure?
   ) throws -> Bool {
@@ -80,12 +80,12 @@ struct UserAddCommand: Command {
     "sluice user add", summary: "add a user with a password", operands: [Operand("NAME")],
     options: [UserCommand.file, PasswordInput.option],
     details: """
-      The password is asked for twice on a terminal, which doesn't show it; else it is read from standard input or --password-file. It has \
-      \(PasswordInput.minimumLength) characters at least. A file that isn't there is made, for its owner alone.
+      On a terminal, type the password twice; it isn't shown. Otherwise it is read from standard input or --password-file. It needs at least \
+      \(PasswordInput.minimumLength) characters. If FILE doesn't exist, it is created, readable only by its owner.
       """,
     examples: [
-      "A user, whose password is asked for.": "sluice user add alice --file /etc/sluice/users",
-      "With a password from a file.":
+      "Add a user, and type the password.": "sluice user add alice --file /etc/sluice/users",
+      "Add a user with a password from a file.":
         "sluice user add alice --file /etc/sluice/users --password-file /run/secrets/alice",
     ])
 
@@ -98,8 +98,8 @@ struct UserAddCommand: Command {
   func start(_ run: Run) {
     AccessJob.start(run) {
       let there = AccessJob.Failure(
-        "there is a user \(name) in \(file) already; sluice user passwd changes the password")
-      // Checked before the password is asked for.
+        "user \(name) exists in \(file); to change the password, use sluice user passwd")
+      // Checked before the user types a password.
       if let users = try? UsersFile.read(file), users.hasUser(name) { throw there }
       let hash = try UserCommand.hash(try password.read(for: name))
       let isNew = try UserCommand.edit(file, making: true) { users in
@@ -107,7 +107,7 @@ struct UserAddCommand: Command {
         users.set(hash, of: name)
         return nil
       }
-      run.note(isNew ? "made \(file) with user \(name)" : "added user \(name) to \(file)")
+      run.note(isNew ? "created \(file) with user \(name)" : "added user \(name) to \(file)")
       return ""
     }
   }
@@ -119,11 +119,14 @@ struct UserPasswdCommand: Command {
   let password: PasswordInput
 
   static let page = CommandPage(
-    "sluice user passwd", summary: "give a user another password", operands: [Operand("NAME")],
+    "sluice user passwd", summary: "change a user's password", operands: [Operand("NAME")],
     options: [UserCommand.file, PasswordInput.option],
     details: """
-      As with sluice user add. When the broker reads the file again, connections that were made with the old password end.
-      """, examples: ["A password that is asked for.": "sluice user passwd alice --file /etc/sluice/users"])
+      Reads the password like sluice user add. When the broker reads the file again, it closes connections that were made with the old password.
+      """,
+    examples: [
+      "Change a password, and type the new one.": "sluice user passwd alice --file /etc/sluice/users"
+    ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {
     name = try UserCommand.name(arguments)
@@ -141,7 +144,7 @@ struct UserPasswdCommand: Command {
         users.set(hash, of: name)
         return nil
       }
-      run.note("user \(name) has another password")
+      run.note("changed the password of user \(name)")
       return ""
     }
   }
@@ -154,11 +157,11 @@ struct UserRemoveCommand: Command {
   static let page = CommandPage(
     "sluice user remove", summary: "remove a user", operands: [Operand("NAME")], options: [UserCommand.file],
     details: """
-      When the broker reads the file again, the user's connections end. Permissions are elsewhere, and stay: a certificate or a token of the same \
-      name still has them.
+      When the broker reads the file again, it closes the user's connections. Permissions are in another file, and stay: a certificate or a token with the same name \
+      still has them.
       """,
     examples: [
-      "From the file, and from the broker.":
+      "Remove a user, and close the user's connections.":
         "sluice user remove alice --file /etc/sluice/users && pkill -HUP sluiced"
     ])
 
@@ -183,11 +186,11 @@ struct UserListCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice user list", summary: "list the users, and how hard their passwords are to guess",
+    "sluice user list", summary: "list the users, and the cost of their password hashes",
     options: [UserCommand.file, CommandOption("json", help: "Print an object a line.")],
     examples: [
-      "All users.": "sluice user list --file /etc/sluice/users",
-      "Names alone.": "sluice user list --file /etc/sluice/users --json | jq -r .user",
+      "List all users.": "sluice user list --file /etc/sluice/users",
+      "List only names.": "sluice user list --file /etc/sluice/users --json | jq -r .user",
     ])
 
   init(_ arguments: ParsedArguments) throws(UsageError) {

@@ -7,19 +7,20 @@ struct WhyCommand: Command {
   let asJSON: Bool
 
   static let page = CommandPage(
-    "sluice why", summary: "say which client limits which on a topic", operands: [Operand("TOPIC")],
+    "sluice why", summary: "explain what blocks producers and delays subscribers",
+    operands: [Operand("TOPIC")],
     options: [
       CommandOption(
-        "json", help: "Print an object with the sentences, and what \"topic show --json\" prints.")
+        "json", help: "Print the object of topic show --json, with the sentences in its member why.")
     ],
     details: """
-      The first sentence says what the producers wait for, if they do: a subscriber whose demand is used up, the disk, the memory, the identity's rate, or a subscriber that \
-      isn't there. The others say what each producer may publish, and what each subscriber has taken, has asked for, and is owed; those that hold up producers \
-      come first, and those that are furthest behind next. Of one that is behind they say since when, and whether the client doesn't ask, doesn't read what it was sent, or isn't \
-      reached by its network. The last ones tell of the groups and durable cursors that are behind, and whether any client uses them.
+      The first sentence names what blocks the producers: a subscriber without demand, the disk, the memory, the rate of their identity, or the lack of a \
+      subscriber. Then comes a sentence for each producer, with how much it may publish, and one for each subscriber, with its demand and its backlog. \
+      Subscribers that block producers come first, then those with the largest backlog. For a backlog the sentence says how old it is, and whether the client \
+      hasn't requested it, doesn't read, or has a slow network. The last sentences name groups and durable cursors with a backlog, and whether a client uses them.
       """,
     examples: [
-      "What does the producer wait for?": "sluice why orders.eu",
+      "What blocks the producer?": "sluice why orders.eu",
       "The same, every two seconds.": "watch -n2 sluice why orders.eu",
     ])
 

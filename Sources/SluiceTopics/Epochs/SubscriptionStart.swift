@@ -44,7 +44,7 @@ extension TopicEpoch {
     guard frame.epoch == 0 || frame.epoch == number else {
       throw WireError(
         .epochChanged,
-        "topic \(frame.topic) was started anew; subscribe again without an epoch to get what is there now")
+        "topic \(frame.topic) was recreated; subscribe again without an epoch to get its present records")
     }
     var (cursor, missed) = cursor(
       at: StartPosition(frame.start), for: reader ?? (frame.epoch == 0 ? .late : .returning), now: wallClock)

@@ -359,7 +359,7 @@ struct GroupRecords: Sendable {
       offset = entry.offset
       if entry.place == .out {
         out += 1
-        precondition(isMember(Int(entry.member)), "what is out is with a member")
+        precondition(isMember(Int(entry.member)), "a delivered record belongs to a member")
         precondition(rules.deliveries == 0 || entry.deliveries <= rules.deliveries)
       }
       next = entries.slot(after: slot)

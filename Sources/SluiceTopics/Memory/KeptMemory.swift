@@ -88,7 +88,7 @@ package final class KeptMemory: Sendable {
     metrics.add(.refusedKept)
     return WireError(
       .limitReached,
-      "\(account.owner) has the broker keep \(account.used) bytes besides records, and its share of --memory is \(account.share) bytes; delete unneeded topics, groups and cursors, cancel unneeded subscriptions, or have \(account.owner.setting) raised"
+      "topics, groups, cursors and subscriptions of \(account.owner) take \(account.used) bytes of memory, and its share of --memory is \(account.share) bytes; delete or cancel those that aren't needed, or raise \(account.owner.setting)"
     )
   }
 }

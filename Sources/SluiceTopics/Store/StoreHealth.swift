@@ -45,14 +45,15 @@ final class StoreHealth: Sendable {
 
   /// The error that clients get, without paths.
   static func fault(_ error: StoreError) -> Fault {
-    let waits = "what was published to durable topics waits, try again later"
+    let waits = "publishing to durable topics is paused, try again later"
     let (code, message): (ErrorCode, String) =
       switch error.kind {
-      case .full: (.storageFull, "the broker's storage has no room left; \(waits)")
-      case .unavailable, .outcomeUnknown: (.storageFailed, "the broker's storage can't be reached; \(waits)")
+      case .full: (.storageFull, "the broker's storage is full; \(waits)")
+      case .unavailable, .outcomeUnknown: (.storageFailed, "the broker can't reach its storage; \(waits)")
       case .removed:
-        (.storageFailed, "the broker's store was removed, or another put in its place; \(waits)")
-      case .fenced: (.topicMoved, "another node stores this topic now; open the stream again to go on there")
+        (.storageFailed, "the broker's store was removed or replaced; \(waits)")
+      case .fenced:
+        (.topicMoved, "another node stores this topic now; open the stream again to continue there")
       default: (.storageFailed, "the broker's storage fails; \(waits)")
       }
     return Fault(code: code, message: message)

@@ -218,7 +218,7 @@ final class StoreRecovery {
     let fault = Fault(
       code: .storageFailed,
       message:
-        "the store refuses what was published to topic \(commit.topic.name), which takes nothing more; delete it, or have the broker started again to go on with what is stored"
+        "the store refuses records of topic \(commit.topic.name), and publishing to it has ended; delete the topic, or restart the broker to continue with the stored records"
     )
     writer.set(aside: commit.topic, commit.taken, fault)
   }

@@ -174,7 +174,7 @@ final class StoreWriter: @unchecked Sendable {
   private static func rejection(of topic: any DurableTopic) -> Fault {
     Fault(
       code: .storageFailed,
-      message: "the store refuses what was asked for in topic \(topic.name); the broker's log says why")
+      message: "the store refuses a change of topic \(topic.name); see the broker's log for the cause")
   }
 
   // MARK: Events of the store

@@ -249,7 +249,7 @@ extension Fault {
     Fault(
       code: .producerFenced,
       message:
-        "another publication to \(topic) has been opened with this producer's number; only the last one goes on"
+        "another publication to \(topic) was opened with this producer ID, which ends this one"
     )
   }
 

@@ -107,7 +107,7 @@ extension Topic {
     } else {
       throw WireError(
         .epochChanged,
-        "topic \(name) was started anew since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
+        "topic \(name) was recreated since cursor \(frame.cursor) was used last; move it, or subscribe with lag policy skip"
       )
     }
     frame.epoch = epoch.number
@@ -227,11 +227,11 @@ extension Fault {
       self.init(
         code: .cursorTaken,
         message:
-          "another subscription to \(topic) has been opened with cursor \(cursor); only the last one goes on")
+          "another subscription to \(topic) was opened with cursor \(cursor), which ends this one")
     case .moved:
       self.init(
         code: .cursorMoved,
-        message: "cursor \(cursor) of \(topic) was put elsewhere; subscribe again to go on there")
+        message: "cursor \(cursor) of \(topic) was moved; subscribe again to continue at its new position")
     case .deleted:
       self.init(
         code: .cursorDeleted,

@@ -91,7 +91,7 @@ extension Topic {
     old.close(
       Fault(
         code: .cursorMoved,
-        message: "group \(name) of \(self.name) was put elsewhere; join it again to go on there"),
+        message: "group \(name) of \(self.name) was moved; join it again to continue at its new position"),
       on: loop)
     return true
   }

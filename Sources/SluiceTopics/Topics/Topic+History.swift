@@ -98,7 +98,7 @@ extension Fault {
     Fault(
       code: .topicMoved,
       message:
-        "the store of topic \(topic) went back, and its epoch goes on under another number; open the stream again to go on there"
+        "the store of topic \(topic) lost records, and another epoch continues the topic; open the stream again to continue there"
     )
   }
 }

@@ -23,6 +23,6 @@ extension Fault {
   package static func topicMoved(_ topic: String) -> Fault {
     Fault(
       code: .topicMoved,
-      message: "topic \(topic) moves to another node of the cluster; open the stream again to go on there")
+      message: "topic \(topic) moves to another node of the cluster; open the stream again to continue there")
   }
 }

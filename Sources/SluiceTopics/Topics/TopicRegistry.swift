@@ -218,7 +218,7 @@ package final class TopicRegistry: Sendable {
         return .failure(
           WireError(
             .limitReached,
-            "the broker has \(limits.topics) topics, which is its limit; delete some, or have it raised (--max-topics)"
+            "the broker has \(limits.topics) topics, the limit; delete some, or raise --max-topics"
           ))
       }
       if let quota, quota.used >= limits.topicsPerConnection {
@@ -226,7 +226,7 @@ package final class TopicRegistry: Sendable {
         return .failure(
           WireError(
             .limitReached,
-            "this connection has made \(limits.topicsPerConnection) topics that are still there, which is its limit; delete some, or have it raised (--max-topics-per-connection)"
+            "this connection has created \(limits.topicsPerConnection) topics that still exist, the limit; delete some, or raise --max-topics-per-connection"
           ))
       }
       let kept: KeptAccount.Charge?

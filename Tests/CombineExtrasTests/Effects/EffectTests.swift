@@ -217,7 +217,7 @@ import Testing
   }
 }
 
-/// Effects that wait for quiet.
+/// Effects that wait for a pause.
 @Suite struct DebouncedEffectTests {
   let base = EffectTests()
   let scheduler = ManualScheduler()

@@ -37,7 +37,7 @@ final class Rendezvous<Element: Sendable>: Channel {
 
   private let state = Mutex(State())
 
-  /// How often a value has been asked for.
+  /// How often a value was requested.
   var calls: Int { state.withLock { $0.calls } }
 
   func send(_ element: Element) async {
@@ -100,7 +100,7 @@ final class Rendezvous<Element: Sendable>: Channel {
     while let value = await iterator.next() {
       taken += 1
       #expect(value == taken)
-      // One for each value that is taken, and one for the value that waits in `send` if there is one.
+      // One for each value that was taken, and one for the value that waits in `send`, if any.
       let count = requests.events.count
       #expect(count == taken || count == taken + 1)
     }

@@ -11,7 +11,7 @@ struct Counting: AsyncSequence, Sendable {
 
   var limit = Int.max
   var error: Oops?
-  /// Before which number to wait until the task is cancelled.
+  /// The number before which to wait until the task is cancelled.
   var blocksAt: Int?
   let log = EventLog<String>()
 
@@ -55,7 +55,7 @@ struct Counting: AsyncSequence, Sendable {
 }
 
 @Suite struct AsyncSequencePublisherTests {
-  /// Records what comes, in the iteration's task.
+  /// Records its events, in the iteration's task.
   final class Recorder<Failure: Error>: Subscriber, Sendable {
     let log = EventLog<String>()
     let subscriptions = EventLog<UncheckedBox<any Subscription>>()
@@ -184,7 +184,7 @@ struct Counting: AsyncSequence, Sendable {
     #expect(log.events == ["1"])
   }
 
-  /// Asks for one value and does not keep its subscription.
+  /// Requests one value and doesn't keep its subscription.
   final class Forgetful: Subscriber {
     typealias Input = Int
     typealias Failure = Oops

@@ -13,7 +13,7 @@ import Testing
 
   typealias Sut = URLSession.DecodedDataTaskPublisher<Person, JSONDecoder>
 
-  /// Records what comes, on the session's queue.
+  /// Records its events, on the session's queue.
   final class Recorder: Subscriber, Sendable {
     let log = EventLog<String>()
     let subscriptions = EventLog<UncheckedBox<any Subscription>>()

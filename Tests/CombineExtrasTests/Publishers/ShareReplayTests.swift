@@ -182,7 +182,7 @@ import Testing
     expectEverythingReleased { $0.share(replay: 1, scope: scope) }
   }
 
-  /// Each connection that threads make by coming is ended by their leaving.
+  /// Threads subscribe and cancel at the same time. Each connection that this opens is closed again.
   @Test(arguments: [Publishers.ReplayScope.whileConnected, .forever])
   func manyThreadsMayComeAndGo(scope: Publishers.ReplayScope) {
     let source = PassthroughSubject<Int, Never>()

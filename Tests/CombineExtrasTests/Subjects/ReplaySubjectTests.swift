@@ -301,7 +301,7 @@ import Testing
       if checker.demand == .unlimited {
         #expect(checker.received == Array(reference.received.suffix(checker.received.count)))
       } else {
-        // One that asks for one value at a time may fall behind, but gets the last ones and nothing twice.
+        // A subscriber that requests one value at a time may fall behind, but gets the last ones, and none twice.
         let path = try checker.received.map { try #require(places[$0]) }
         #expect(zip(path, path.dropFirst()).allSatisfy { $0 < $1 })
         #expect(Array(path.suffix(50)) == Array(950..<1000))

@@ -1,6 +1,6 @@
-// Stands between the test program (with the libraries that it uses) and the system's calls that write to files: lets the n-th one fail, and
-// records what was written and synced. Linked into a program it takes the place of libc's functions of the same names. Calls that concern
-// no watched file go to the kernel as they are.
+// Intercepts the system calls with which the test program and its libraries write to files. Makes the n-th call fail, and records writes
+// and syncs. Linked into a program, it replaces libc's functions of the same names. Calls on files that aren't watched go to the kernel
+// unchanged.
 #ifndef FAULTY_DISK_H
 #define FAULTY_DISK_H
 
@@ -14,45 +14,45 @@ enum faulty_call {
   FAULTY_TRUNCATE = 4,       // ftruncate
   FAULTY_OPEN = 8,           // open
   FAULTY_MAP = 16,           // mmap
-  FAULTY_SYNCED_WRITE = 32,  // a write that is on disk when it returns, to a file that was opened for that
+  FAULTY_SYNCED_WRITE = 32,  // a write to a file opened for synchronous writes
 };
 
 enum faulty_mode {
-  FAULTY_REFUSED,    // nothing is done
-  FAULTY_PARTIAL,    // a write takes half of the bytes and says so; other calls are refused
-  FAULTY_DONE,       // it is done, and yet an error is returned
-  FAULTY_DONE_ONCE,  // so for the first, and then all writes are refused
+  FAULTY_REFUSED,    // fails without effect
+  FAULTY_PARTIAL,    // writes half of the bytes and returns that; other calls fail
+  FAULTY_DONE,       // executes the call, but returns an error
+  FAULTY_DONE_ONCE,  // the same for the first call; then all writes fail
 };
 
-// Watches the files that are opened from now on with a path that begins like this. Returns a number for it, from 0; or -1 when there are too
-// many.
+// Watches files that are opened later with a path that starts with this prefix. Returns the number of the watch, from 0; or -1 if there are
+// too many.
 int faulty_watch(const char *prefix);
 void faulty_unwatch(int watch);
 
-// Of the calls of these kinds, skips some and lets `count` fail from then on, again and again. It replaces what was said before.
+// Skips some calls of these kinds, then makes `count` calls fail. Replaces the former rule.
 void faulty_fail(int watch, int calls, int64_t skipped, int64_t count, int error, enum faulty_mode mode);
 void faulty_heal(int watch);
-// Lets the disk have so many bytes for all files of the directory that is watched; 0 for no limit. What goes beyond is written as far as there
-// is room, or refused with ENOSPC.
+// Limits the disk space of all files in the watched directory to that many bytes; 0 for no limit. A write beyond the limit is done in part, or
+// fails with ENOSPC.
 void faulty_limit(int watch, int64_t bytes);
-// Calls of these kinds so far.
+// The number of calls of these kinds so far.
 int64_t faulty_calls(int watch, int calls);
-// Calls that failed so far.
+// The number of failed calls so far.
 int64_t faulty_failures(int watch);
 
 struct faulty_event {
   enum faulty_call call;
-  // A write that was done, or a sync that wasn't, and that was said to have failed.
+  // A write that was executed, or a sync that wasn't, and that returned an error.
   int has_failed;
   // The last part of the file's path.
   const char *name;
-  // Where a write went; a truncated file's length.
+  // The position of a write, or a truncated file's length.
   int64_t offset;
   int64_t count;
   const uint8_t *bytes;
 };
 
-// Begins to record writes and truncations that took place, and syncs.
+// Starts recording executed writes and truncations, and syncs.
 void faulty_record(int watch);
 int64_t faulty_event_count(int watch);
 // Valid until the watch ends.

@@ -40,7 +40,7 @@ import Testing
       let admin = options.contains("--admin") ? [] : ["--admin", "\(Loopback.freshHost()):0"]
       broker = try BrokerProcess(
         options: ["--users", users, "--permissions", directory.file("permissions")] + admin + options)
-      // Without an admin listener there is none.
+      // Empty for a broker without an admin listener.
       address = broker.adminAddress ?? ""
     }
 
@@ -71,7 +71,7 @@ import Testing
       #expect(try stage.status(target, "bob") == 403, "\(target)")
     }
     #expect(try stage.status("/metrics", "alice", password: "wrong") == 401)
-    // A service manager needs no more than that.
+    // A service manager needs only these two.
     #expect(try stage.status("/healthz", nil) == 200)
     #expect(try stage.status("/readyz", nil) == 200)
   }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What visitors of the admin listener change at a real broker: with the permissions, the audit and the metrics of clients.
+/// Changes that visitors of the admin listener make at a real broker. The same permissions, audit and metrics apply as for clients.
 @Suite(.onItsOwnThread) struct AdminActionProcessTests {
   private final class Visitor {
     let address: String
@@ -39,7 +39,7 @@ import Testing
     let created = try visitor.send(
       "PUT", "/api/topics/orders", #"{"settings": {"storage": "durable", "replay-records": 100}}"#)
     #expect(created.status == 200 && created.text.contains(#""replay-records":"100""#))
-    // Again with other settings, as the protocol answers that.
+    // Creating it with other settings conflicts, as in the protocol.
     #expect(
       try visitor.send("PUT", "/api/topics/orders", #"{"settings": {"flow": "lossless"}}"#).status == 409)
     let set = try visitor.send("PATCH", "/api/topics/orders", #"{"settings": {"replay-age": "48h"}}"#)
@@ -104,16 +104,16 @@ import Testing
     let alice = try Visitor(stage.address, [AdminAccessTests.header("alice", "alice's secret")])
     let bob = try Visitor(stage.address, [AdminAccessTests.header("bob", "bob's secret")])
     #expect(alice.ownToken != bob.ownToken && !alice.ownToken.isEmpty)
-    // Alice administers, but may not create; bob may in his part.
+    // Alice has admin rights but may not create topics; bob may create topics under `jobs`.
     #expect(try alice.send("PUT", "/api/topics/jobs.a").status == 403)
     #expect(try bob.send("PUT", "/api/topics/orders").status == 403)
     #expect(try bob.send("PUT", "/api/topics/jobs.a").status == 200)
-    // The token of another visitor is worth nothing, and neither is one without credentials.
+    // Another visitor's token is rejected, and so is a token without credentials.
     #expect(try alice.send("DELETE", "/api/topics/jobs.a", token: bob.ownToken).status == 403)
     let stranger = try Visitor(stage.address)
     #expect(try stranger.send("DELETE", "/api/topics/jobs.a", token: alice.ownToken).status == 401)
     #expect(try alice.send("DELETE", "/api/topics/jobs.a").status == 200)
-    // Lines of the log come later than answers.
+    // Log lines appear later than responses.
     for parts in [
       ["outcome=denied", "identity=alice", "jobs.a"],
       ["action=delete-topic", "identity=alice", "outcome=done"],

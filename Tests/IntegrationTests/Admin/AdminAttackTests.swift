@@ -97,7 +97,7 @@ import Testing
   @Test func thousandsOfConnectionsAreBounded() throws {
     var idle: [RawSocket] = []
     let before = try descriptors()
-    // They send nothing, or never the end of a head.
+    // They send nothing, or an incomplete request head.
     for number in 0..<2_000 {
       guard let socket = try? RawSocket(address) else { break }
       if number % 2 == 0 {
@@ -107,7 +107,7 @@ import Testing
     }
     #expect(idle.count > 1_000)
     #expect(try descriptors() <= before + 80)
-    // The broker doesn't notice, and each of them is given up after a while.
+    // The broker is unaffected, and closes each of them after a while.
     try broker.client().roundTrip()
     let socket = idle[0]
     let deadline = Deadline(in: Deadline.patience)

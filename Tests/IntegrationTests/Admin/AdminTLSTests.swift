@@ -10,7 +10,7 @@ import Testing
     certificates = try TestCertificates()
   }
 
-  /// The answer to a request over TLS, from a server whose certificate the authority must have signed.
+  /// The response to a request over TLS, from a server whose certificate the authority must have signed.
   private func get(_ target: String, from address: String, authority: String) throws -> String {
     let place = String(address.dropFirst("tls://".count))
     let client = try ChildProcess(
@@ -32,7 +32,7 @@ import Testing
     #expect(address.hasPrefix("tls://127.0.0.1:"))
     let answer = try get("/api/broker", from: address, authority: certificates.authority)
     #expect(answer.contains("200 OK") && answer.contains("uptimeSeconds"), "\(answer)")
-    // One that doesn't trust the authority gets nothing, and plain HTTP gets no answer.
+    // A client that doesn't trust the authority gets nothing, and plain HTTP gets no response.
     #expect(try get("/healthz", from: address, authority: certificates.client) == "")
     #expect(throws: (any Error).self) {
       try RawHTTP.get(String(address.dropFirst("tls://".count)), "/healthz")

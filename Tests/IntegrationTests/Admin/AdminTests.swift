@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the admin listener shows of a real broker.
+/// The admin listener of a real broker.
 @Suite(.onItsOwnThread) struct AdminTests {
   private func broker(_ options: String...) throws -> (broker: BrokerProcess, address: String) {
     let broker = try BrokerProcess(options: ["--admin", "\(Loopback.freshHost()):0"] + options)
@@ -78,7 +78,7 @@ import Testing
     #expect(try RawHTTP.get(address, "/api/topics").text.contains("\"name\":\"orders.eu\""))
     #expect(try RawHTTP.get(address, "/api/topics/other").status == 404)
     #expect(try RawHTTP.get(address, "/api/topics/other/records").status == 404)
-    // Looking doesn't make topics.
+    // Reading a topic doesn't create it.
     #expect(try !RawHTTP.get(address, "/api/topics").text.contains("other"))
   }
 

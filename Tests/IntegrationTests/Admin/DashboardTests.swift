@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The page about the broker, in a browser.
+/// The dashboard in a browser.
 @Suite(
   .onItsOwnThread,
   .enabled(if: Chromium.path != nil, "Chromium isn't installed: scripts/bootstrap.sh --tests installs it"))
@@ -22,7 +22,7 @@ struct DashboardTests {
     try browser.wait("document.getElementById('state')?.dataset.state === 'live'")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'orders.eu')")
 
-    // A broker without a store shows no figure of one.
+    // A broker without a store shows no storage figure.
     #expect(try browser.holds("document.getElementById('storage-figure').offsetParent === null"))
 
     // Later records are shown as well, and so are the attached clients.
@@ -30,11 +30,11 @@ struct DashboardTests {
     let subscriber = try broker.sluice("sub", "jobs", "--demand", "7")
     try browser.wait("\(Self.row).some((button) => button.textContent === 'jobs')")
     try browser.run("\(Self.row).find((button) => button.textContent === 'jobs').click()")
-    try browser.wait("document.getElementById('detail')?.textContent.includes('asks for 7 more')")
+    try browser.wait("document.getElementById('detail')?.textContent.includes('demand for 7 more')")
     subscriber.stop()
     try browser.wait("document.getElementById('detail').textContent.includes('No subscribers.')")
 
-    // Records are text, whatever they look like.
+    // Records are displayed as text, whatever markup they contain.
     try browser.run("\(Self.row).find((button) => button.textContent === 'orders.eu').click()")
     try browser.wait(
       "\(Self.row).find((button) => button.textContent === 'orders.eu').ariaExpanded === 'true'")
@@ -92,7 +92,7 @@ struct DashboardTests {
     let address = try #require(broker.adminAddress)
     let browser = try HeadlessBrowser(try #require(Chromium.path))
     try browser.open("http://\(address)/#/topics/orders.eu")
-    // A topic's address leads to its details and charts.
+    // A topic's URL opens its details and charts.
     try browser.wait("document.querySelector('#detail figure svg text')")
     #expect(try browser.holds("document.querySelector('#problems').offsetParent === null"))
     try browser.run(
@@ -109,12 +109,12 @@ struct DashboardTests {
       "\(Self.row).find((button) => button.textContent === 'orders.eu')?.ariaExpanded === 'true'")
     try browser.run("location.hash = '#/consumers'")
     try browser.wait("document.querySelector('#consumers tbody th')?.textContent.includes('billing')")
-    // A broker without a cluster has the place's address, and says so instead of showing empty tables.
+    // Without a cluster, the cluster page shows a message instead of empty tables.
     try browser.run("location.hash = '#/cluster'")
     try browser.wait("document.getElementById('cluster-facts').textContent.includes('node of a cluster')")
     #expect(try browser.holds("document.getElementById('node-rows').offsetParent === null"))
     #expect(try browser.holds("document.getElementById('cluster-charts').offsetParent === null"))
-    // So has a topic that there isn't.
+    // The page of a missing topic shows a message, too.
     try browser.run("location.hash = '#/topics/nothing'")
     try browser.wait("document.getElementById('topics-missing').textContent.includes('nothing')")
     #expect(try browser.holds("document.getElementById('topics-missing').offsetParent !== null"))
@@ -164,7 +164,7 @@ struct DashboardTests {
     try shows(0, 19)
     #expect(try browser.holds("document.getElementById('records-older').disabled"))
 
-    // What the form says is in the address.
+    // The URL reflects the form.
     try browser.run("document.getElementById('records-text').value = 'number=4'")
     try browser.run("document.querySelector('#records-form [type=submit]').click()")
     try shows(4, 49)
@@ -176,7 +176,7 @@ struct DashboardTests {
     try browser.wait(
       "document.getElementById('records-note').textContent.includes('0 records found among 100')")
 
-    // One is published by hand, and shown.
+    // Publish a record by hand; it is shown.
     try browser.run("document.getElementById('records-key').value = ''")
     try browser.run("document.getElementById('publish-record').click()")
     try browser.wait("document.querySelector('dialog:modal textarea')")
@@ -213,7 +213,7 @@ struct DashboardTests {
     try browser.wait("document.querySelector('dialog:modal')")
     try fill("Name", "or ders")
     try press("Create", in: "dialog")
-    // A refusal is told, and the dialog stays.
+    // A denial is shown, and the dialog stays open.
     try browser.wait("document.querySelector('dialog [role=alert]').textContent !== ''")
     try fill("Name", "orders")
     try fill("flow", "lossless")
@@ -241,7 +241,7 @@ struct DashboardTests {
     try press("Trim", in: "dialog")
     try browser.wait("document.getElementById('detail').textContent.includes('no records, next offset 1')")
 
-    // A cursor is moved, and forgotten.
+    // A cursor is moved, and deleted.
     #expect(
       try broker.sluice("cursor", "move", "orders", "billing", "--to", "earliest").waitForExit() == .code(0))
     try publish("y", to: "orders", broker)
@@ -289,7 +289,7 @@ struct DashboardTests {
     try fall(behind: 0..<20)
     let browser = try HeadlessBrowser(try #require(Chromium.path))
     try browser.open("http://\(try #require(broker.adminAddress))/")
-    // So many are listed one by one.
+    // That many are listed one by one.
     try browser.wait("document.querySelectorAll('#problems > li > a').length === 20")
     #expect(try browser.holds("!document.querySelector('#problems summary')"))
 
@@ -301,14 +301,15 @@ struct DashboardTests {
     try browser.wait(
       "\(summary)?.textContent === '25 durable cursors and groups are behind.' && document.querySelectorAll('#problems > li').length === 2"
     )
-    // A kind with one problem is that problem.
+    // A kind with a single problem shows that problem.
     #expect(
       try browser.holds(
-        "document.querySelector('#problems > li > a').textContent.startsWith('The producers of held wait')"))
+        "document.querySelector('#problems > li > a').textContent.startsWith('The producers of held are blocked')"
+      ))
     #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '26'"))
     #expect(try browser.holds("document.title === '(26) Sluice'"))
 
-    // It opens, stays open while the page goes on, and leads to the places.
+    // It opens, stays open while the page updates, and links to the affected topics.
     try browser.run("\(summary).click()")
     try browser.run("window.time = document.querySelector('#problems > li > .quiet').textContent")
     try browser.wait("document.querySelector('#problems > li > .quiet').textContent !== window.time")
@@ -347,9 +348,9 @@ struct DashboardTests {
     let browser = try HeadlessBrowser(try #require(Chromium.path))
     try browser.open("http://\(try #require(broker.adminAddress))/")
     try browser.wait(
-      "document.querySelector('#problems a')?.textContent.includes('The producers of held wait')")
+      "document.querySelector('#problems a')?.textContent.includes('The producers of held are blocked')")
     #expect(try browser.holds("document.querySelector('main h2').textContent.startsWith('Problems')"))
-    // The page's other places tell how many there are.
+    // The page's other sections show the number of problems.
     #expect(try browser.holds("document.querySelector('#nav-problems').textContent === '1'"))
     #expect(try browser.holds("document.title === '(1) Sluice'"))
 

@@ -1,30 +1,30 @@
 import Synchronization
 import TestSupport
 
-/// A broker under attack, with a publisher and a subscriber beside it that keep to the protocol.
+/// A broker under attack, with a well-behaved publisher and subscriber beside it.
 ///
-/// The two must get on as if nothing was: every record, once, in order. How long each takes is told, and never judged. The broker's memory
-/// is looked at meanwhile, and again when the attack is over.
+/// The attack must not affect these two: they exchange every record, once, in order. The time each record takes is printed but not checked. The
+/// broker's memory is checked during the attack and after it.
 final class AttackScene {
   let broker: BrokerProcess
   private let name: String
   private let pair: BystanderPair
 
-  /// - Parameter options: for the broker.
+  /// - Parameter options: the broker's options.
   convenience init(_ name: String, _ options: String...) throws { try self.init(name, options: options) }
 
-  /// The same.
+  /// The same, with the options as an array.
   init(_ name: String, options: [String]) throws {
     self.name = name
     broker = try BrokerProcess(options: ["--loops", "2"] + options)
     pair = try BystanderPair(broker)
   }
 
-  /// Runs `attack` twice: what the first round leaves behind in the allocator's pockets the second one finds there.
+  /// Runs `attack` twice, so that the second round finds the allocator's free memory left by the first one.
   ///
   /// - Parameters:
-  ///   - most: by how many bytes the broker may grow meanwhile.
-  ///   - left: by how many more it may have grown after the second round than after the first.
+  ///   - most: the most bytes by which the broker may grow meanwhile.
+  ///   - left: the most bytes by which it may have grown from the end of the first round to the end of the second.
   func run(growingBy most: Int, leaving left: Int = 12 << 20, _ attack: () throws -> Void) throws {
     let start = try broker.memory.resident
     let connections = try broker.metric("connections")
@@ -63,8 +63,8 @@ final class AttackScene {
   }
 }
 
-/// A publisher and a subscriber that come from an address of their own.
-// @unchecked: used by one thread at a time: that of the test, then the one that it waits for.
+/// A publisher and a subscriber that connect from an address of their own.
+// @unchecked: used by one thread at a time, the test's thread and then the thread that it waits for.
 final class BystanderPair: @unchecked Sendable {
   private let publisher: RawClient
   private let subscriber: RawClient
@@ -85,7 +85,7 @@ final class BystanderPair: @unchecked Sendable {
     times = []
   }
 
-  /// One record from the one to the other.
+  /// Sends one record from the publisher to the subscriber.
   private func exchange() throws {
     let start = Deadline.now
     try publisher.publish(["\(sent)"], stream: 1)

@@ -2,14 +2,14 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Clients of doors that ask for more than there is.
+/// Gateway clients that exceed the limits.
 @Suite(.onItsOwnThread) struct DoorFloodTests {
   private func scene(_ name: String, _ door: String, _ options: String...) throws -> (AttackScene, String) {
     let scene = try AttackScene(name, options: ["--listen", "\(door)://127.0.0.1:0"] + options)
     return (scene, String(try #require(scene.broker.addresses.last).dropFirst("\(door)://".count)))
   }
 
-  /// Writes until the broker takes no more, and returns the first line of its answer.
+  /// Writes until the broker stops reading. Returns the first line of its response.
   private func pour(_ bytes: [UInt8], times: Int, into socket: RawSocket) throws -> String {
     let deadline = Deadline(in: Deadline.patience)
     var (answer, left, sent) = ([UInt8](), times, 0)
@@ -38,16 +38,16 @@ import Testing
         let sockets = try (0..<50).map { _ in try RawSocket(address) }
         for socket in sockets { _ = try Array(start.utf8).withUnsafeBytes { try socket.write($0) } }
         for socket in sockets {
-          // A head without an end: 16 MiB in one field, or in very many.
+          // A request head without an end: 16 MiB in one field, or in very many.
           let answer = try pour(start.hasSuffix("\n") ? lines : giant, times: 16, into: socket)
-          // What is told may be lost where the client goes on sending.
+          // The response may be lost if the client keeps sending.
           #expect(answer.hasPrefix("HTTP/1.1 4") || answer.isEmpty, "\(answer)")
         }
       }
     }
   }
 
-  /// The door reads no JSON: a line is a record, however deep what it has is.
+  /// The gateway doesn't parse JSON: a line is a record, however deeply it is nested.
   @Test func nestedLinesAreRecordsLikeOthers() throws {
     let (scene, address) = try scene("nested lines", "http")
     let depth = 500_000
@@ -86,7 +86,7 @@ import Testing
     }
   }
 
-  /// Where an operator allows them, each message concerns the subscriptions that it is for, and not all 100,000.
+  /// If an operator allows that many, each message concerns only the matching subscriptions, not all 100,000.
   @Test func subscriptionsByTheHundredThousandAreServed() throws {
     let broker = try BrokerProcess(
       "--listen", "mqtt://127.0.0.1:0", "--mqtt-subscriptions", "65535", "--max-patterns", "1000000",
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  /// Clients that are lost without DISCONNECT, all at once.
+  /// Many clients lose their connections without DISCONNECT at once.
   @Test func willsByTheThousandArePublished() throws {
     let (scene, address) = try scene("wills of clients that are killed", "mqtt")
     var expected: UInt64 = 0
@@ -144,22 +144,22 @@ import Testing
       RawMQTT.connect($0, will: ("gone/late", payload, 3600), expiry: 7200)
     }
     for client in clients { client.socket.reset() }
-    // Those for which there is no room come at once, the others an hour later.
+    // Wills for which there is no room are published immediately, the others an hour later.
     let waiting = (64 << 10) / (payload.count + "gone/late".utf8.count + 5)
     try eventually("the wills that can't wait are published") {
       try broker.show("gone.late").summary.nextOffset == 2000 - UInt64(waiting)
     }
     #expect(try broker.memory.resident - before < 64 << 20)
     func lines(_ text: String) -> Int { broker.process.standardError.lines.count { $0.contains(text) } }
-    let early = lines("was published before its delay was over: mqtt-wills-bytes is reached")
+    let early = lines("was published before the end of its delay: the limit mqtt-wills-bytes is reached")
     #expect(early > 0 && early < 500, "\(early) lines")
-    // The next one says how many were left out.
+    // The next line reports how many were left out.
     pause(1.1)
     try connected(to: address, count: 1) { _ in
       RawMQTT.connect("late", will: ("gone/late", payload, 3600), expiry: 7200)
     }[0].socket.reset()
     try eventually("the log says how many lines it has left out") {
-      lines("lines about sessions, subscriptions, topics and wills of MQTT were left out") > 0
+      lines("lines about MQTT sessions, subscriptions, topics and wills were left out") > 0
     }
   }
 

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Groups that are made only to be left again. They stay without members, and what they take is bounded.
+/// Groups that are created and immediately left. They stay without members, and their memory is bounded.
 @Suite(.onItsOwnThread) struct GroupFloodTests {
   @Test func joinAndCancel() throws {
     let scene = try AttackScene("JOIN and CANCEL", "--memory", "64MiB")
@@ -33,7 +33,7 @@ import Testing
     #expect(try scene.broker.metric("kept_bytes") < 40 << 20)
     #expect(try scene.broker.metric("memory_ceiling_reached") == 0)
 
-    // There is room again when they are gone.
+    // Deleting the topics frees the memory.
     let admin = try scene.broker.client("admin")
     for number in 0..<10 { try admin.delete("flooded.\(number)") }
     #expect(try scene.broker.metric("kept_bytes") < 1 << 20)

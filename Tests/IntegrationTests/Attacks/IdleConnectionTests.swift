@@ -16,7 +16,7 @@ import Testing
       return print("10,000 idle connections: not tried, for the limit on open files is \(limit.rlim_cur)")
     }
     let hello = Hello(maximumFrame: 1 << 20, keepalive: 0, name: "idle").encoded(stream: 0)
-    // The memory per connection is measured elsewhere; this tests that other clients notice nothing.
+    // Another test measures the memory per connection; this one checks that other clients are unaffected.
     try scene.run(growingBy: 128 << 20, leaving: 24 << 20) {
       let sockets = try (0..<Self.count).map { _ in
         let socket = try RawSocket(scene.broker.address)

@@ -1,6 +1,6 @@
 import TestSupport
 
-/// A client of MQTT 5 by packets, as few as attacks need.
+/// A minimal client of MQTT 5 that sends and receives packets.
 final class RawMQTT {
   let socket: RawSocket
   private var unread: [UInt8] = []
@@ -8,9 +8,9 @@ final class RawMQTT {
   init(_ address: String) throws { socket = try RawSocket(address) }
 
   /// - Parameters:
-  ///   - will: its topic, its payload, and the seconds of its delay; nil for none.
-  ///   - expiry: in seconds.
-  ///   - isClean: whether the client begins a new session.
+  ///   - will: its topic, its payload, and its delay in seconds; nil for none.
+  ///   - expiry: the session expiry interval in seconds.
+  ///   - isClean: whether the client starts a new session.
   static func connect(
     _ name: String, will: (topic: String, payload: [UInt8], delay: UInt32)? = nil, expiry: UInt32 = 0,
     isClean: Bool = true
@@ -29,12 +29,12 @@ final class RawMQTT {
     packet(0x82, number(packetID) + [0] + filters.flatMap { text($0) + [qos] })
   }
 
-  /// At QoS 1.
+  /// PUBLISH at QoS 1.
   static func publish(_ packetID: UInt16, _ topic: String, _ payload: [UInt8]) -> [UInt8] {
     packet(0x32, text(topic) + number(packetID) + [0] + payload)
   }
 
-  /// PUBACK for what follows the length of a PUBLISH.
+  /// PUBACK for a PUBLISH, given the bytes after its length.
   static func acknowledge(_ publish: [UInt8]) -> [UInt8] {
     let place = 2 + (Int(publish[0]) << 8 | Int(publish[1]))
     return packet(0x40, Array(publish[place..<place + 2]))
@@ -64,7 +64,7 @@ final class RawMQTT {
     }
   }
 
-  /// The next packet: its first byte, and what follows its length.
+  /// The next packet: its first byte, and the bytes after its length.
   func receive() throws -> (type: UInt8, body: [UInt8]) {
     let deadline = Deadline(in: Deadline.patience)
     var chunk = [UInt8](repeating: 0, count: 65_536)

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Connections that are reset at any point, by the thousand.
+/// Thousands of connections that are reset at any point.
 @Suite(.onItsOwnThread) struct ResetStormTests {
   @Test func resetsLeaveNothingBehind() throws {
     let scene = try AttackScene("resets")
@@ -17,7 +17,7 @@ import Testing
         let socket = try RawSocket(scene.broker.address)
         let count = number % 5 == 0 ? session.count : number % session.count
         _ = try session.prefix(count).withUnsafeBytes { try socket.write($0) }
-        // Some have been answered by then.
+        // Some have received a reply by then.
         if number % 7 == 0 { _ = socket.wait(until: Deadline(in: 0.005)) }
         socket.reset()
       }

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Clients of doors that send a byte from time to time of what would be in order.
+/// Gateway clients that send a valid request one byte at a time.
 @Suite(.onItsOwnThread) struct SlowDoorClientTests {
   private static let openings: [String: [UInt8]] = [
     "http": Array("GET /topics/t?from=earliest HTTP/1.1\r\n".utf8),
@@ -19,7 +19,7 @@ import Testing
       let sockets = try (0..<1000).map { _ in try RawSocket(String(address)) }
       for byte in opening.prefix(8) {
         for socket in sockets {
-          // The broker may have had enough of it by now.
+          // The broker may have closed the connection by now.
           _ = try? [byte].withUnsafeBytes { try socket.write($0) }
         }
         try scene.broker.client("newcomer", from: "127.4.4.6").roundTrip()

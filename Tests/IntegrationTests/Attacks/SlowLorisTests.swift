@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Thousands of clients that never complete their handshake and send a byte from time to time.
+/// Thousands of clients that send a byte from time to time and never complete their handshake.
 @Suite(.onItsOwnThread) struct SlowLorisTests {
   private static let hello = Hello(maximumFrame: 1 << 20, keepalive: 0, name: "slow").encoded(stream: 0)
 
@@ -13,7 +13,7 @@ import Testing
       let sockets = try (0..<2000).map { _ in try RawSocket(scene.broker.address) }
       for position in 0..<8 {
         for socket in sockets {
-          // The broker may have had enough of it by now.
+          // The broker may have closed the connection by now.
           _ = try? [Self.hello[position]].withUnsafeBytes { try socket.write($0) }
         }
         try scene.broker.client("newcomer", from: "127.4.4.4").roundTrip()
@@ -32,8 +32,7 @@ import Testing
       certificates.server, "--tls-key", certificates.serverKey)
     let address = try #require(scene.broker.addresses.last).dropFirst("tls://".count)
     let before = try scene.broker.metric("handshake_timeouts")
-    // A ClientHello of 512 bytes, of which eight come. What OpenSSL has for each comes and goes in places that suit the allocator less and less, until
-    // the fourth round.
+    // Eight bytes of a ClientHello of 512. OpenSSL's memory for each connection fragments the heap, which grows until the fourth round.
     let hello: [UInt8] = [0x16, 3, 1, 2, 0, 1, 0, 1]
     try scene.run(growingBy: 96 << 20, leaving: 48 << 20) {
       let sockets = try (0..<1000).map { _ in try RawSocket(String(address)) }

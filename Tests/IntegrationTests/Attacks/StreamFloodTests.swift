@@ -2,9 +2,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What is opened only to be closed again, and what is opened as often as it may be.
+/// Streams that are opened and closed again, and streams that are opened up to the limit.
 @Suite(.onItsOwnThread) struct StreamFloodTests {
-  /// Sends the frames of `round` for each number, several hundred at a time, and reads what is answered.
+  /// Sends the frames of `round` for each number, several hundred at a time, and reads the replies.
   private func flood(
     _ scene: AttackScene, rounds: Int, _ round: (Int, inout [UInt8]) -> Void
   ) throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// Floods of small frames.
 @Suite(.onItsOwnThread) struct TinyFrameFloodTests {
-  /// Sends `frames` over and over, from several connections, and reads what is answered.
+  /// Sends `frames` repeatedly from several connections, and reads the replies.
   private func flood(
     _ name: String, times: Int, from count: Int = 4, _ frames: [UInt8],
     prepare: (RawClient) throws -> Void = { _ in }

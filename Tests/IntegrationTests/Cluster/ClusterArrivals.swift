@@ -1,6 +1,6 @@
-/// The records of one producer that have come through somewhere, and the longest time between two of them.
+/// The records of one producer that have arrived somewhere, and the longest time between two of them.
 struct ClusterArrivals: Sendable {
-  /// What is behind the last one.
+  /// The sequence after the last one.
   private(set) var next: UInt64 = 0
   private var last: ContinuousClock.Instant?
   private var longest = 0.0
@@ -11,13 +11,13 @@ struct ClusterArrivals: Sendable {
     last = time
   }
 
-  /// Measures gaps from now on.
+  /// Starts measuring gaps.
   mutating func restart(at time: ContinuousClock.Instant = .now) {
     last = time
     longest = 0
   }
 
-  /// The longest time without a record since the measuring began, until now.
+  /// The longest time without a record since measuring started, until `time`.
   func longestGap(at time: ContinuousClock.Instant = .now) -> Double {
     max(longest, last.map { (time - $0).inSeconds } ?? 0)
   }

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A cluster as operators see it: commands, the admin listener, an orderly stop.
+/// A cluster as seen by operators: commands, the admin listener, an orderly shutdown.
 @Suite(
   .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
 struct ClusterCommandTests {
@@ -36,7 +36,7 @@ struct ClusterCommandTests {
     // A record is published through one node and read through another.
     #expect(try stage.sluice("topic", "create", "orders", "--storage", "durable").exit == .code(0))
     #expect(try stage.sluice("pub", "orders", "one", "two", "--ack", "durable", at: 1).exit == .code(0))
-    // The owner tells how long the engine took to store it.
+    // The owner reports how long the engine took to store it.
     let owner = try stage.owner(of: "orders")
     try eventually("the commit is measured") {
       let metrics = try RawHTTP.get(stage.admin(owner), "/metrics").text
@@ -65,19 +65,20 @@ struct ClusterCommandTests {
     }
     #expect(try stage.sluice("cluster", "move", "64", "b2").exit == .code(1))
 
-    // An orderly stop hands everything over, and ends with 0.
+    // An orderly shutdown hands over all shards, and exits with 0.
     stage.nodes[0].signal(SIGTERM)
     try eventually("b1 has left") { stage.log(of: "b1").contains { $0.contains("stopped") } }
     #expect(stage.log(of: "b1").contains { $0.contains("the node has left the cluster") }, "\(stage.logs)")
     let again = try stage.sluice("sub", "orders", "--from", "earliest", "--until-live", at: 2)
     #expect(again.text == "one\ntwo\n")
 
-    // The last node that may own shards can't give them away, and the command that waits for that ends.
+    // The last node that may own shards can't hand them over, and the waiting command fails.
     #expect(try stage.sluice("cluster", "drain", "b3", "--wait", at: 1).exit == .code(0))
     let last = try ChildProcess.sluice(["cluster", "drain", "b2", "--wait"], server: stage.nodes[1].address)
     #expect(try last.waitForExit() == .code(1))
     #expect(
-      last.standardError.text.contains("no other node may own shards, so b2 keeps them"), "\(last.messages)")
+      last.standardError.text.contains("b2 keeps its shards until another node can own them"),
+      "\(last.messages)")
     #expect(try stage.sluice("pub", "orders", "three", "--ack", "durable", at: 1).exit == .code(0))
   }
 }

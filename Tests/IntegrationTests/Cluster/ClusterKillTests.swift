@@ -4,16 +4,17 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A cluster whose nodes and engine lose processes, cables and power, again and again, under load: nothing acknowledged is lost, doubled or out of order.
+/// A cluster under load whose nodes and engine repeatedly lose processes, network links and power. No acknowledged record is lost, duplicated or out of order.
 ///
-/// `SLUICE_CLUSTER_ROUNDS` says how many rounds, the kinds in turns, and `SLUICE_CLUSTER_KINDS` which kinds of loss, with commas between them; unless either is told, six kinds by chance once;
-/// `SLUICE_SEED` repeats a run as far as chance is the test's own. Prints a line for each round, one for each kind and one for the whole run.
+/// `SLUICE_CLUSTER_ROUNDS` sets the number of rounds, which cycle through the kinds of loss. `SLUICE_CLUSTER_KINDS` selects the kinds, separated by commas. By
+/// default, six random kinds run once. `SLUICE_SEED` repeats a run, as far as the test itself is random. Prints a line for each round, one for each kind and
+/// one for the whole run.
 @Suite(
   .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
 struct ClusterKillTests {
   private static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-  /// The kinds of loss that are wanted and that this machine can do.
+  /// The selected kinds of loss that this machine supports.
   private static func kinds() throws -> [ClusterLoss] {
     var kinds = ClusterLoss.allCases
     if let text = variable("SLUICE_CLUSTER_KINDS") {
@@ -55,7 +56,7 @@ struct ClusterKillTests {
       let pause = try await losses.take(kind, number, backlog: random.next() % 40)
       pauses[kind, default: []].append(pause)
       print("round \(round + 1): \(kind.rawValue) of number \(number + 1), \(pause)")
-      // Shown while it goes on, also in a file.
+      // Show progress during the run, also in a file.
       fflush(nil)
       try stage.up()
       try load.work(60 + random.next() % 60)

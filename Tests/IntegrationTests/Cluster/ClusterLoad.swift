@@ -4,20 +4,20 @@ import SluiceStore
 import SluiceWire
 import TestSupport
 
-/// Producers that publish exactly once, durable cursors and groups with explicit acknowledgement on topics of a cluster; and the oracle, which knows what
-/// was acknowledged.
+/// Producers that publish exactly once, durable cursors, and groups with explicit acknowledgement on topics of a cluster; and the oracle, which records
+/// the acknowledgements.
 final class ClusterLoad {
-  /// Records that were acknowledged and aren't there, that are there twice, that are behind a later one of their producer; and those that a group never got.
+  /// The numbers of acknowledged records that are missing, duplicated or out of their producer's order, and of records that a group never got.
   struct Findings: CustomStringConvertible {
     var records = 0
     var lost = 0
     var doubled = 0
     var disordered = 0
     var withheld = 0
-    /// Topics of which the node that was asked in the end has other records than the reader got.
+    /// Topics whose records, as read from a node in the end, differ from those that the reader got.
     var different = 0
 
-    /// What is lost or different, a sentence each.
+    /// A sentence for each lost or different record.
     var details: [String] = []
 
     var isClean: Bool { lost + doubled + disordered + withheld + different == 0 }
@@ -30,7 +30,7 @@ final class ClusterLoad {
   private let stage: ClusterStage
   private let topics: [CrashTopic]
   private(set) var clients: [Client] = []
-  /// One at each node.
+  /// One watcher at each node.
   private var watchers: [ClusterWatcher] = []
 
   init(_ stage: ClusterStage, topics count: Int, random: inout SeededRandom) async throws {
@@ -57,7 +57,7 @@ final class ClusterLoad {
     }
   }
 
-  /// Names of topics of which each node owns as many as any other, so that no loss of a node goes unnoticed.
+  /// Topic names spread equally over the nodes, so that the loss of any node has an effect.
   private static func names(_ count: Int, on stage: ClusterStage) async throws -> [String] {
     let client = try await stage.connect()
     defer { client.close() }
@@ -86,7 +86,7 @@ final class ClusterLoad {
     }
   }
 
-  /// Lets producers work until so many records more are acknowledged.
+  /// Lets producers publish until `count` more records are acknowledged.
   func work(_ count: UInt64) throws {
     let before = producers.reduce(0) { $0 + $1.acknowledged }
     for producer in producers { producer.allow(count) }
@@ -96,17 +96,17 @@ final class ClusterLoad {
     }
   }
 
-  /// Lets each producer publish so many records, and waits for nothing.
+  /// Lets each producer publish `count` records, without waiting.
   func allow(_ count: UInt64) {
     for producer in producers { producer.allow(count) }
   }
 
-  /// Where each producer is: what it publishes from now on is behind that.
+  /// The position of each producer; later records are after this mark.
   func mark() -> [UInt64] { producers.map(\.sent) }
 
-  /// How records behind a mark come through: the ways in which one of each producer's has.
+  /// The ways in which a record after the mark has arrived for each producer.
   ///
-  /// - Parameter away: the node whose subscribers don't count, since it was taken away.
+  /// - Parameter away: the index of the removed node, whose subscribers don't count.
   func progress(behind mark: [UInt64], away: Int?) throws -> Set<ClusterPath> {
     try requireHealth()
     var paths: Set<ClusterPath> = []
@@ -127,7 +127,7 @@ final class ClusterLoad {
       topics.map(\.name).filter { own.contains(ShardHash.shard(of: $0, of: Int(info.shardCount))) })
   }
 
-  /// Lets each producer publish steadily while `body` runs. Returns the longest time between two records of one producer, in each way.
+  /// Lets each producer publish steadily while `body` runs. Returns the longest time between two records of one producer, for each way.
   ///
   /// - Parameters:
   ///   - moving: the topics that move to another node meanwhile.
@@ -148,7 +148,7 @@ final class ClusterLoad {
     }
     defer { isOver.update { $0 = true } }
     try await body()
-    // What waits still has to come through.
+    // Pending records still have to arrive.
     let mark = mark()
     try eventually("all topics go on\(stage.logs)", within: 120, every: 0.002) {
       try progress(behind: mark, away: away).count == ClusterPath.allCases.count
@@ -178,12 +178,12 @@ final class ClusterLoad {
     watchers.enumerated().filter { $0.offset != away }.map(\.element)
   }
 
-  /// Of each producer's records at its topic's reader.
+  /// The arrivals of each producer's records at its topic's reader.
   private var arrivalsAtReaders: [ClusterArrivals] {
     topics.flatMap { topic in topic.producers.map { topic.reader.arrivals(of: $0.id) } }
   }
 
-  /// The producers behind whose marks not every way is open, for a message.
+  /// The producers with a blocked way after their mark, for a failure message.
   func account(behind mark: [UInt64]) -> String {
     let waiting = zip(producers, mark).map { producer, sent in
       let shown = try? stage.sluice("topic", "show", producer.topic, "--json").text
@@ -194,7 +194,7 @@ final class ClusterLoad {
     return "\(waiting.joined(separator: "\n"))\n\(connections)\(stage.logs)"
   }
 
-  /// The states of the clients, and what each node says of its connections.
+  /// The states of the clients, and each node's list of its connections.
   private var connections: String {
     let states = clients.map { client in
       let state = Shared("")
@@ -207,7 +207,7 @@ final class ClusterLoad {
     return "clients: \(states)\n\(lists.joined(separator: "\n"))"
   }
 
-  /// Lets everything get through, and compares what is there with what was acknowledged.
+  /// Waits until everything has arrived, and compares the stored records with the acknowledged ones.
   func finish() async throws -> Findings {
     var findings = Findings()
     for (index, topic) in topics.enumerated() {
@@ -249,7 +249,7 @@ final class ClusterLoad {
         findings.details += lost.prefix(3).map {
           "\(topic.name): the reader didn't get \(producer.id):\($0) of \(producer.acknowledged) acknowledged"
         }
-        // An acknowledgement names the offset at which the record is for good.
+        // An acknowledgement contains the record's final offset.
         if let receipt = producer.receipt {
           let record = CrashRecord(producer: producer.id, sequence: receipt.sequence)
           let index = Int(receipt.offset)
@@ -265,7 +265,7 @@ final class ClusterLoad {
     return findings
   }
 
-  /// What a new client reads from the beginning at a node.
+  /// The records that a new client reads from the beginning at a node.
   private func stored(in topic: String, at node: Int) throws -> [CrashRecord] {
     let client = try RawClient(stage.nodes[node].address)
     try client.shakeHands(name: "checker", maximumFrame: 16 << 20)

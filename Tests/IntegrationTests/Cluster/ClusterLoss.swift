@@ -1,33 +1,33 @@
-/// What a test takes away from a cluster.
+/// A loss that a test inflicts on a cluster.
 enum ClusterLoss: String, CaseIterable {
   case killNode = "kill-node"
-  /// For longer than the node's lease.
+  /// Longer than the node's lease.
   case pauseNode = "pause-node"
   case stopNode = "stop-node"
-  /// It gives its shards away and stays.
+  /// The node hands over its shards and stays.
   case drainNode = "drain-node"
   case killEngine = "kill-engine"
   case killNodes = "kill-nodes"
   case killAll = "kill-all"
-  /// A node and the other nodes.
+  /// Between a node and the other nodes.
   case cutNodeFromNodes = "cut-node-from-nodes"
-  /// A node and all servers of the engine.
+  /// Between a node and all servers of the engine.
   case cutNodeFromEngine = "cut-node-from-engine"
-  /// A node, and everything but clients.
+  /// Between a node and everything except clients.
   case cutNode = "cut-node"
-  /// A server of the engine and the other servers. Nodes reach it.
+  /// Between a server of the engine and the other servers; nodes reach it.
   case cutEngineServer = "cut-engine-server"
-  /// A node and a server of the engine, which reach each other, and all others.
+  /// Between a node with a server of the engine, which reach each other, and all others.
   case cutSite = "cut-site"
   /// Packets from a node to the engine are lost; those from the engine arrive.
   case loseToEngine = "lose-to-engine"
   /// Packets from the engine to a node are lost; those to the engine arrive.
   case loseFromEngine = "lose-from-engine"
-  /// Each node is stopped and started again with other programs, one after the other.
+  /// Each node in turn is stopped and restarted with other programs.
   case rollNodes = "roll-nodes"
-  /// Each server of the engine is stopped and started again, the next one when it has caught up.
+  /// Each server of the engine in turn is stopped and restarted, the next one after it has caught up.
   case rollEngine = "roll-engine"
-  /// Of all servers of the engine; all processes end.
+  /// All servers of the engine lose power; all processes end.
   case losePower = "lose-power"
 
   /// A pair of processes between which packets are lost, in one direction.
@@ -36,9 +36,9 @@ enum ClusterLoss: String, CaseIterable {
     var to: String
   }
 
-  /// What is cut.
+  /// The links to cut.
   ///
-  /// - Parameter number: of the node or the server, from 0.
+  /// - Parameter number: the index of the node or the server.
   func cuts(_ number: Int, nodes: [String], engines: [String]) -> [Cut] {
     func both(_ some: [String], _ others: [String]) -> [Cut] {
       some.flatMap { one in others.flatMap { [Cut(from: one, to: $0), Cut(from: $0, to: one)] } }

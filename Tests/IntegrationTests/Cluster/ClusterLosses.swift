@@ -2,19 +2,19 @@ import Glibc
 import SluiceClient
 import TestSupport
 
-/// Takes parts of a cluster away under load, and measures how long it takes until the records of all topics come through.
+/// Takes parts of a cluster away under load, and measures how long it takes until records of all topics arrive again.
 struct ClusterLosses {
   let stage: ClusterStage
   let load: ClusterLoad
-  /// How long a cut lasts at most: longer than a lease and an election.
+  /// The longest duration of a cut, in seconds: longer than a lease and an election.
   private static let cut = 6.0
-  /// Longer than nodes bear with a server of the engine that serves nothing.
+  /// In seconds. Longer than nodes tolerate a server of the engine that serves nothing.
   private static let patience = 60.0
-  /// How long a cut and a pause last at least: longer than a lease.
+  /// The shortest duration of a cut or a pause, in seconds: longer than a lease.
   private static let lease = 3.0
 
   /// - Parameters:
-  ///   - number: of the node or the server of the engine, from 0.
+  ///   - number: the index of the node or the server of the engine.
   ///   - backlog: how many records each producer publishes meanwhile.
   func take(_ loss: ClusterLoss, _ number: Int, backlog: UInt64) async throws -> ClusterPause {
     load.allow(backlog)
@@ -40,7 +40,7 @@ struct ClusterLosses {
     return try awaitProgress(since: start, away: loss == .killNode ? number : nil)
   }
 
-  /// Waits until all topics go on in every way.
+  /// Waits until records of all topics arrive in every way.
   private func awaitProgress(since start: ContinuousClock.Instant, away: Int? = nil) throws -> ClusterPause {
     var pause = ClusterPause(.first)
     let mark = load.mark()
@@ -50,9 +50,9 @@ struct ClusterLosses {
     return pause
   }
 
-  /// Lets producers publish, and notes when the topics go on, each way by itself. False if one isn't open in time.
+  /// Lets producers publish, and records when the topics continue, for each way. Returns false if one is still blocked after `seconds`.
   ///
-  /// - Parameter end: of the cut that was there from the start on, if it is over.
+  /// - Parameter end: the end of a cut that existed from the start, once it has ended.
   private func goesOn(
     _ pause: inout ClusterPause, behind mark: [UInt64], since start: ContinuousClock.Instant,
     cutUntil end: ContinuousClock.Instant? = nil, away: Int?, within seconds: Double
@@ -69,21 +69,21 @@ struct ClusterLosses {
     }
   }
 
-  /// Ends them without warning, and starts them again.
+  /// Kills the members, and restarts them.
   private func kill(_ members: [ClusterStage.Member]) throws {
     for member in members { member.signal(SIGKILL) }
     try eventually("\(members) have ended") { members.allSatisfy { !$0.isRunning } }
     try stage.up()
   }
 
-  /// Stops a node in order. Returns when it has ended.
+  /// Stops a node in order. Returns once it has ended.
   private func stop(_ number: Int) async throws -> ClusterPause {
     let node = stage.nodes[number]
     let stops = stage.stops(of: node.name)
     return try await load.longestGaps(of: try await load.topics(of: node.name), away: number) {
       node.signal(SIGTERM)
       // It may still disconnect its clients.
-      // Seldom: looking takes the processors from what is measured.
+      // Poll rarely: polling takes processor time from the measured processes.
       try eventually("\(node.name) has ended\(stage.logs)", every: 0.1) {
         stage.stops(of: node.name) > stops
       }
@@ -94,7 +94,7 @@ struct ClusterLosses {
     let moving = try await load.topics(of: node.name)
     let pause = try await load.longestGaps(of: moving, away: nil) {
       try await load.clients[0].drain(node.name)
-      // Seldom: a process that looks takes the processors from what is measured.
+      // Poll rarely: polling takes processor time from the measured processes.
       try eventually("\(node.name) has no shards\(stage.logs)", every: 0.5) {
         try stage.shards(of: node.name) == 0
       }
@@ -108,7 +108,7 @@ struct ClusterLosses {
     let start = ContinuousClock.now
     node.signal(SIGSTOP)
     let result = Result { try awaitProgress(since: start, away: number) }
-    // The others have its shards by now: it wakes up as a stale owner.
+    // The others own its shards by now: it wakes up as a stale owner.
     while seconds(since: start) < Self.lease { pause(0.01) }
     node.signal(SIGCONT)
     return try result.get()
@@ -118,7 +118,7 @@ struct ClusterLosses {
     let cuts = loss.cuts(number, nodes: stage.nodes.map(\.name), engines: stage.engines.map(\.name))
     let start = ContinuousClock.now
     try stage.cut(cuts)
-    // Nodes leave a server that has lost the others: all topics go on while it has.
+    // Nodes leave a server that has lost the others: all topics continue during the cut.
     let isServer = loss == .cutEngineServer
     let away = isServer ? nil : number
     let mark = load.mark()

@@ -1,50 +1,51 @@
-/// How a record comes through a cluster.
+/// A way of a record through a cluster.
 enum ClusterPath: String, CaseIterable {
   /// To the broker, which acknowledges it.
   case publishing
-  /// To a subscriber that goes to the topic's owner by itself.
+  /// To a subscriber that connects to the topic's owner itself.
   case delivering
-  /// To a subscriber at another node than the one that was taken away, which stays there and is served by it.
+  /// To a subscriber that stays at a node other than the removed one, which relays the records.
   case relaying
 }
 
-/// How long the records of a cluster's topics didn't come through for one loss.
+/// How long no records of a cluster's topics arrived because of one loss.
 struct ClusterPause: CustomStringConvertible {
   enum Measure: String {
-    /// The time from a loss until the first record that each producer published after it has come through.
+    /// The time from a loss until the first later record of each producer has arrived.
     case first = "all topics go on after"
-    /// The longest time between two records of one producer, all of which publish steadily. Of what is planned, where topics pause one after the other.
+    /// The longest time between two records of one producer, while all publish steadily. Used for planned events, in which topics pause one after the
+    /// other.
     case gaps = "longest time without a record of one producer"
   }
 
   let measure: Measure
   /// In seconds.
   private(set) var taken: [ClusterPath: Double] = [:]
-  /// From the end of a cut, where topics waited for it.
+  /// In seconds from the end of a cut, if topics waited for it.
   private(set) var afterCut: [ClusterPath: Double] = [:]
-  /// The longest time without a record of each topic that moved, in seconds: what a topic's own clients noticed.
+  /// The longest time without a record of each topic that moved, in seconds, as its clients saw it.
   private(set) var moved: [ClusterPath: [Double]] = [:]
 
   init(_ measure: Measure) {
     self.measure = measure
   }
 
-  /// The ways in which topics haven't gone on.
+  /// The ways in which topics haven't continued.
   var missing: Set<ClusterPath> { Set(ClusterPath.allCases).subtracting(taken.keys) }
 
-  /// Notes when the first record came through. Later ones change nothing.
+  /// Records when the first record arrived. Later calls change nothing.
   mutating func goesOn(_ path: ClusterPath, after seconds: Double, afterCut cut: Double? = nil) {
     guard taken[path] == nil else { return }
     taken[path] = seconds
     afterCut[path] = cut
   }
 
-  /// Notes how long a topic paused that another node has now.
+  /// Records how long a topic paused that has moved to another node.
   mutating func moved(_ path: ClusterPath, after seconds: Double) {
     moved[path, default: []].append(seconds)
   }
 
-  /// Of several losses, one after the other, the longest.
+  /// Keeps the longest pause of several consecutive losses.
   mutating func extend(by other: ClusterPause) {
     moved.merge(other.moved) { $0 + $1 }
     taken.merge(other.taken) { max($0, $1) }
@@ -79,7 +80,7 @@ struct ClusterPause: CustomStringConvertible {
     return "\(pauses.count) times, \(measure)\(parts.joined(separator: "; "))"
   }
 
-  /// The upper one of two medians, so that nothing is called faster than it was.
+  /// The upper of two medians, so that nothing is reported as faster than it was.
   private static func figures(_ seconds: [Double]) -> String {
     let sorted = seconds.sorted()
     return

@@ -99,7 +99,7 @@ struct ClusterPauseTests {
     arrivals.arrive(10, at: at(750))
     #expect(arrivals.longestGap(at: at(760)) == 0.1)
     #expect(arrivals.longestGap(at: at(1000)) == 0.25)
-    // What is told again, as after a reconnection, takes nothing back.
+    // A repeated sequence, as after a reconnection, changes nothing.
     arrivals.arrive(3, at: at(760))
     #expect(arrivals.next == 11)
   }

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A cluster whose clients, nodes and engine prove themselves over TLS, as real processes: what a client may do is the same at each node, and no client can
+/// A cluster whose clients, nodes and engine authenticate over TLS, as real processes. A client has the same permissions at each node, and no client can
 /// act as a node.
 @Suite(
   .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
@@ -46,7 +46,7 @@ struct ClusterSecurityTests {
     try allowed("bob", "sub", topic, "--from", "earliest", "--count", "1")
     try refused("ada", "sub", topic, "--from", "earliest", "--count", "1")
     try refused("eve", "sub", topic, "--from", "earliest", "--count", "1")
-    // A group hands each record to one member; the name makes it a group of its own for each node.
+    // A group delivers each record to one member; with the node's name, each node has a separate group.
     try allowed("bob", "sub", topic, "--group", "g\(node)", "--from", "earliest", "--count", "1")
     try refused("eve", "sub", topic, "--group", "g\(node)", "--from", "earliest", "--count", "1")
     try allowed("bob", "sub", topic, "--cursor", "c\(node)", "--from", "earliest", "--count", "1")
@@ -57,7 +57,7 @@ struct ClusterSecurityTests {
     try refused("bob", "topic", "delete", topic, "--yes")
     try refused("eve", "topic", "delete", topic, "--yes")
     try refused("bob", "cluster", "drain", "b1")
-    // A pattern selects only topics that the client may subscribe to, at whatever node they are.
+    // A pattern selects only topics that the client may subscribe to, whichever node owns them.
     let pattern = try stage.sluice(
       ["sub", "orders.*", "--from", "earliest", "--until-live"], at: node, as: "eve")
     #expect(pattern.exit == .code(0) && pattern.text.isEmpty, "\(pattern)")
@@ -68,7 +68,7 @@ struct ClusterSecurityTests {
     #expect(certified.exit == .code(0) && !certified.text.isEmpty, "\(certified)")
   }
 
-  /// The owner's audit names clients that are connected to other nodes, and no node.
+  /// The owner's audit names clients connected to other nodes, and no node.
   private func checkAudit(_ stage: ClusterStage) throws {
     var lines: [Substring] = []
     for node in stage.nodes { lines += stage.log(of: node.name).filter { $0.contains("audit=true") } }
@@ -82,7 +82,7 @@ struct ClusterSecurityTests {
     }
   }
 
-  /// The engine takes no client without its credentials, and none without TLS.
+  /// The engine rejects clients without its credentials, and clients without TLS.
   private func checkTheEngine(_ stage: ClusterStage) throws {
     let engine = stage.engines[0].address
     let parts = engine.split(separator: ":")
@@ -114,13 +114,13 @@ struct ClusterSecurityTests {
             "\(certificate?.file ?? "none"): \(talker.frames) \(talker.messages)")
         }
       }
-      // Of an authority that the node doesn't trust: there isn't even a handshake.
+      // The node doesn't trust the certificate's authority, so there isn't even a handshake.
       let unknown = try talker((stranger.path(of: "b2.pem"), stranger.path(of: "b2.key")))
       try? unknown.hello(asAdmin)
       try eventually("the connection ends; \(unknown.messages)") { unknown.hasEnded }
       #expect(unknown.frames.isEmpty)
 
-      // A client that has proved its identity doesn't become a node either.
+      // An authenticated client can't become a node either.
       let eve = try talker(stage.certificate("clients/client"))
       try eve.hello(.password(stage.password(of: "eve"), user: "eve"))
       #expect(try eve.answer(on: 0)?.decode(Welcome.self).identity == "eve")
@@ -129,7 +129,7 @@ struct ClusterSecurityTests {
       try eve.send(TopicDelete(topic: "orders.eu"), stream: 2)
       #expect(try eve.refusal(on: 2) == .permissionDenied)
 
-      // What is refused above is what a node may do.
+      // A real node may do everything denied above.
       let real = try talker(stage.certificate("nodes/b2"))
       try real.hello(asAdmin)
       #expect(try real.answer(on: 0)?.decode(Welcome.self).identity == "admin", "\(real.messages)")
@@ -148,7 +148,7 @@ struct ClusterSecurityTests {
     node.signal(SIGHUP)
     try eventually("the connection ends; \(stage.logs)") { real.hasEnded }
     #expect(real.frames.contains { (try? $0.decode(Fault.self).code) == .accessRevoked }, "\(real.frames)")
-    // The others go on.
+    // The other nodes continue.
     for node in stage.nodes.indices {
       try stage.sluice("topic", "create", "t.\(node)", at: node, as: "admin").expectSuccess(stage)
       try stage.sluice("pub", "t.\(node)", "x", at: (node + 1) % 3, as: "admin").expectSuccess(stage)

@@ -2,7 +2,7 @@ import Foundation
 import SluiceStore
 import TestSupport
 
-/// What `sluice` has printed, and how it ended.
+/// The output of `sluice`, and its exit.
 struct ToolResult: CustomStringConvertible {
   var text: String
   var messages: String
@@ -15,9 +15,9 @@ struct ToolResult: CustomStringConvertible {
   }
 }
 
-// A cluster whose clients, nodes and servers prove themselves: `scripts/cluster.sh up --secure`.
+// A cluster whose clients, nodes and servers authenticate over TLS: `scripts/cluster.sh up --secure`.
 extension ClusterStage {
-  /// Runs `sluice` on a node, which passes on what another node serves.
+  /// Runs `sluice` on a node, which relays topics of other nodes.
   ///
   /// - Parameter user: nil for a client with a certificate.
   func sluice(_ arguments: [String], at node: Int, as user: String?) throws -> ToolResult {
@@ -38,7 +38,7 @@ extension ClusterStage {
     try sluice(arguments, at: node, as: user)
   }
 
-  /// Names of topics with this prefix, of which each node owns one, in the order of the nodes.
+  /// Topic names with this prefix, one owned by each node, in the order of the nodes.
   func topics(_ prefix: String) throws -> [String] {
     let owners = try owners()
     return try nodes.map { node in
@@ -74,22 +74,22 @@ extension ClusterStage {
     return owners
   }
 
-  /// The authority of nodes' certificates.
+  /// The authority that signs nodes' certificates.
   var nodeAuthority: String { path("nodes/authority.pem") }
 
-  /// The files of a certificate: `nodes/b1`.
+  /// The files of a certificate, for example `nodes/b1`.
   func certificate(_ name: String) -> (file: String, key: String) {
     (path("\(name).pem"), path("\(name).key"))
   }
 
   func password(of user: String) -> String { "the password of \(user)" }
 
-  /// Gives clients another certificate, by their authority.
+  /// Replaces the clients' certificate by another one of their authority.
   func makeClientCertificate(named name: String) throws {
     try certify("clients", ["SLUICE_CERTS_CLIENT": name])
   }
 
-  /// Makes one more certificate by the nodes' authority.
+  /// Creates one more certificate of the nodes' authority.
   func makeNodeCertificate(named name: String) throws {
     try certify("nodes", ["SLUICE_CERTS_NODES": name])
   }
@@ -100,7 +100,7 @@ extension ClusterStage {
     try require(try child.waitForExit() == .code(0), "\(child.messages)")
   }
 
-  /// Changes a file of the cluster's folder.
+  /// Changes a file in the cluster's folder.
   func edit(_ file: String, _ change: (String) -> String) throws {
     let text = String(decoding: try readFile(path(file)), as: UTF8.self)
     try writeFile(path(file), Array(change(text).utf8))

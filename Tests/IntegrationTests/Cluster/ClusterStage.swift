@@ -4,10 +4,10 @@ import SluiceClient
 import SluiceNATS
 import TestSupport
 
-/// Three servers of the engine and three brokers, as `scripts/cluster.sh` runs them, on an address and in a folder of their own. Where this machine can do
-/// that, each has a network of its own, which can be cut, and each server a disk of its own, which can lose power.
+/// Three servers of the engine and three brokers, as `scripts/cluster.sh` runs them, on their own address and in their own folder. If this machine
+/// supports it, each process has its own network, which can be cut, and each server its own disk, which can lose power.
 ///
-/// `SLUICE_BIN_DIR` is where `sluiced` is; it is the tests' own unless told.
+/// `SLUICE_BIN_DIR` is the folder of `sluiced`, by default the tests' build.
 final class ClusterStage {
   /// A server of the engine or a broker.
   struct Member: Hashable {
@@ -19,7 +19,7 @@ final class ClusterStage {
     var isRunning: Bool { kill(process, 0) == 0 }
   }
 
-  /// Why the tests of this stage are skipped where they are.
+  /// Why the tests of this stage are skipped.
   static let absence = "nats-server isn't installed: run scripts/nats-server.sh"
 
   static let hasEngine: Bool = {
@@ -27,9 +27,9 @@ final class ClusterStage {
     return access(checkout + "/.build/engine/nats-server-2.15.1", X_OK) == 0
   }()
 
-  /// Why this machine can't cut the network between processes; nil where it can.
+  /// Why this machine can't cut the network between processes; nil if it can.
   static let cutObstacle = obstacle("can-cut")
-  /// Why this machine can't take the power from disks; nil where it can.
+  /// Why this machine can't take the power from disks; nil if it can.
   static let powerObstacle = obstacle("can-lose-power")
 
   private static func obstacle(_ command: String) -> String? {
@@ -49,20 +49,19 @@ final class ClusterStage {
   private let host = Loopback.freshHost()
   private(set) var engines: [Member] = []
   private(set) var nodes: [Member] = []
-  /// Where `sluiced` is, twice.
+  /// Two paths of folders with `sluiced`.
   private let programs: [String]
   private var program = 0
 
-  /// Whether all prove themselves over TLS.
+  /// Whether all authenticate over TLS.
   let isSecure: Bool
-  /// Whether each process is in a network of its own, which can be cut, and each server of the engine has a disk of its own, which can lose its power.
+  /// Whether each process has its own network, which can be cut, and each server of the engine its own disk, which can lose power.
   private let hasCables: Bool
   private let hasDisks: Bool
 
   /// - Parameters:
-  ///   - users: the users beside `admin` of a cluster whose clients, nodes and servers prove themselves, and what they may do; nil for a cluster
-  ///     without TLS and authentication.
-  ///   - isFragile: cables are cut and disks lose their power, as far as this machine can do that. At most one such stage is in a process.
+  ///   - users: the users of a secure cluster besides `admin`, and their permissions; nil for a cluster without TLS and authentication.
+  ///   - isFragile: whether links are cut and disks lose power, as far as this machine supports it. A process has at most one such stage.
   init(users: [(name: String, permissions: String)]? = nil, isFragile: Bool = false) throws {
     directory = try TemporaryDirectory()
     var folder = getenv("SLUICE_BIN_DIR").map { String(cString: $0) } ?? ""
@@ -97,12 +96,12 @@ final class ClusterStage {
     chmod(path("permissions"), 0o600)
   }
 
-  /// A file of the cluster's folder.
+  /// The path of a file in the cluster's folder.
   func path(_ file: String) -> String { directory.file("cluster/\(file)") }
 
   deinit { _ = try? run("erase") }
 
-  /// Starts what doesn't run, and waits until all is ready.
+  /// Starts every process that isn't running, and waits until all are ready.
   func up() throws {
     let child = try run("up", isSecure ? ["--secure"] : [])
     guard try child.waitForExit() == .code(0) else {
@@ -119,19 +118,19 @@ final class ClusterStage {
     try require(engines.count == 3 && nodes.count == 3, "cluster.sh printed \(child.standardOutput.text)")
   }
 
-  /// Stops all processes in order; what is stored stays.
+  /// Stops all processes in order; stored records stay.
   func down() throws { try succeed("down") }
 
-  /// How many shards a node has, as the first other node knows it.
+  /// The number of a node's shards, as reported by the first other node.
   func shards(of node: String) throws -> Int {
     let other = nodes.firstIndex { $0.name != node } ?? 0
     return try sluice("cluster", "shards", "--node", node, at: other).text.split(separator: "\n").count
   }
 
-  /// From now on, nodes are started from another path.
+  /// Makes later starts of nodes use the other path.
   func changePrograms() { program = 1 - program }
 
-  /// Loses packets from now on.
+  /// Starts losing packets.
   func cut(_ cuts: [ClusterLoss.Cut]) throws { try succeed("cut", cuts.flatMap { [$0.from, $0.to] }) }
 
   /// Ends all cuts.
@@ -140,7 +139,7 @@ final class ClusterStage {
   /// Takes the power from the engine's disks, and ends all processes.
   func losePower() throws { try succeed("lose-power") }
 
-  /// Waits until each server of the engine has all that the others have.
+  /// Waits until every server of the engine has the same data as the others.
   func awaitCopies() throws { try succeed("await-copies") }
 
   private func succeed(_ command: String, _ arguments: [String] = []) throws {
@@ -175,18 +174,18 @@ final class ClusterStage {
     return String(decoding: bytes, as: UTF8.self).split(separator: "\n")
   }
 
-  /// How often a node has ended in order.
+  /// How often a node has stopped in order.
   func stops(of member: String) -> Int { log(of: member).count { $0.hasSuffix(" stopped") } }
 
-  /// A client that looks for another node when its own has gone.
+  /// A client that connects to another node after its own has gone.
   ///
-  /// - Parameter first: the node that it begins with.
+  /// - Parameter first: the index of its first node.
   func connect(first: Int = 0) async throws -> Client {
     let addresses = nodes.indices.map { nodes[($0 + first) % nodes.count].address }
     return try await Client.connect(to: addresses, options: Self.options)
   }
 
-  /// A client that goes to no other node than its own, also when that has gone for a while.
+  /// A client that always reconnects to the same node.
   func connectAndStay(at node: Int) async throws -> Client {
     var options = Self.options
     options.routing = .relay
@@ -204,11 +203,11 @@ final class ClusterStage {
     return options
   }
 
-  /// A client of the engine, with the nodes' own rights.
+  /// A client of the engine with a node's rights.
   func engineClient() throws -> RealClient {
     let password = String(decoding: try readFile(directory.file("cluster/password")), as: UTF8.self)
     return try RealClient([], addresses: engines.map { try NATSAddress(parsing: $0.address) }) { options in
-      // A network of the cluster's own has no password.
+      // A cluster in its own network has no password.
       if !hasCables {
         options.credentials = .fixed(.password(user: "sluice", password: password))
       }

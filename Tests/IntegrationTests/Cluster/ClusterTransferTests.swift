@@ -3,7 +3,7 @@ import SluiceClient
 import TestSupport
 import Testing
 
-/// Topics that are brought into a running cluster and out of it, while nodes are killed.
+/// Topics that are restored into a running cluster and backed up from it, while nodes are killed.
 @Suite(
   .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
 struct ClusterTransferTests {
@@ -12,7 +12,7 @@ struct ClusterTransferTests {
 
   init() throws { directory = try TemporaryDirectory() }
 
-  /// An export of one broker: a large topic, one with all that a topic can have, and one that has ended.
+  /// An export of one broker: a large topic, one with every kind of state, and one that has ended.
   private func export() throws -> String {
     let stage = try DurableStage()
     for name in ["large", "orders", "ended"] {
@@ -71,12 +71,12 @@ struct ClusterTransferTests {
   @Test func anExportComesIntoAClusterExactlyOnceAndOutOfItAgain() throws {
     let file = try export()
     let stage = try ClusterStage()
-    // Twice, the owner of the large topic is killed in the middle, and so is the node that the tool uses.
+    // Twice, a node is killed in the middle: the owner of the large topic, then the node that the tool uses.
     var complete = false
     for round in 0..<20 where !complete {
       let process = try tool(["restore", file, "--resume"], stage, node: round)
       if round < 2 {
-        // The owner at first, then the node that the tool is connected to.
+        // First the owner, then the node to which the tool is connected.
         let victim = try round == 0 ? stage.owner(of: "large") : round
         let observer = stage.nodes[(victim + 1) % 3].address
         try eventually("some records; \(process.messages)\(stage.logs)", every: 0.05) {
@@ -95,14 +95,14 @@ struct ClusterTransferTests {
     try #require(complete)
     try expectAll(stage.nodes[2].address, "restored")
 
-    // Out of it, from another node, while the owners change.
+    // Back up from another node while the owners change.
     let backup = directory.file("cluster.sluice")
     let process = try tool(["backup", backup], stage, node: 1)
     #expect(try stage.sluice("cluster", "drain", "b2", "--wait").exit == .code(0))
     #expect(try process.waitForExit(within: 300) == .code(0), "\(process.messages)")
     #expect(process.messages.contains("exported 3 topics"), "\(process.messages)")
 
-    // It is what a directory can have, and what another broker can be brought.
+    // The backup can be imported into a directory, and into another broker.
     let data = directory.file("data")
     let imported = try ChildProcess(BuiltProduct.path("sluice"), ["store", "import", data, backup])
     #expect(try imported.waitForExit(within: 300) == .code(0), "\(imported.messages)")
@@ -136,10 +136,10 @@ struct ClusterTransferTests {
 
     try broker.run("backup", directory.file("none"), "--topic", "nothing", code: 1)
     let memory = try broker.run("backup", directory.file("none"), "--topic", "memory", code: 1)
-    #expect(memory.messages.contains("is kept in memory"))
+    #expect(memory.messages.contains("is in memory"))
     #expect(access(directory.file("none"), F_OK) != 0)
     try broker.run("backup", file, code: 1)
-    // Of files with the time in their names one stays.
+    // With `--keep-copies 1`, only one of the files with the time in their names remains.
     try writeFile(directory.file("copy-20260101T000000Z"), [])
     try broker.run("backup", "--to", directory.file("copy-{time}"), "--keep-copies", "1")
     #expect(access(directory.file("copy-20260101T000000Z"), F_OK) != 0)

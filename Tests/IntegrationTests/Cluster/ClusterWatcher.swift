@@ -2,7 +2,7 @@ import ReactiveCore
 import SluiceClient
 import TestSupport
 
-/// A subscriber of all topics of a cluster that stays at one node, which relays what other nodes own.
+/// A subscriber of all topics of a cluster that stays at one node, which relays the topics of other nodes.
 final class ClusterWatcher: Sendable {
   private struct State {
     var arrivals: [UInt64: ClusterArrivals] = [:]
@@ -34,7 +34,7 @@ final class ClusterWatcher: Sendable {
     state.update { $0.arrivals[producer] ?? ClusterArrivals() }
   }
 
-  /// Measures gaps from now on.
+  /// Starts measuring gaps.
   func restart() {
     state.update { state in
       for producer in state.arrivals.keys { state.arrivals[producer]?.restart() }

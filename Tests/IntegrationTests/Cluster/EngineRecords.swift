@@ -3,17 +3,17 @@ import SluiceNATS
 import Synchronization
 import TestSupport
 
-/// What the engine has of a shard, read past the nodes: which marked records are in messages that count, and which in others.
+/// A shard's records in the engine, read directly from it: the marks in messages that count, and those in void messages.
 ///
-/// A message counts when it was sent under the last fence before it: see the first bytes of a shard's messages. A mark is what stands between `<` and `>`
+/// A message counts if it was sent under the last fence before it, as the first bytes of a shard's messages show. A mark is the text between `<` and `>`
 /// in a record.
 struct EngineRecords {
   /// The marks in messages that count, and in those that don't.
   private(set) var counting: Set<String> = []
   private(set) var void: Set<String> = []
-  /// Messages that were sent under a fence that wasn't the last one when they were stored.
+  /// The number of messages sent under a fence that was no longer the last one when they were stored.
   private(set) var voidMessages = 0
-  /// The terms of the fences that count, in their order.
+  /// The terms of the fences that count, in order.
   private(set) var terms: [UInt64] = []
   private var fence: (sequence: UInt64, term: UInt64)?
 

@@ -1,14 +1,14 @@
 import SluiceWire
 import TestSupport
 
-/// A client made of nothing but TLS and the wire codec, with any certificate: it sends what it is told to. `openssl s_client` speaks TLS for it.
+/// A client consisting of TLS and the wire codec, with any certificate, which sends any frames. It uses `openssl s_client` for TLS.
 final class SecureTalker {
   private let process: ChildProcess
 
   /// Connects to `tls://HOST:PORT`.
   ///
   /// - Parameters:
-  ///   - authority: what has signed the broker's certificate.
+  ///   - authority: the authority that signed the broker's certificate.
   ///   - certificate: the files of a certificate and its key; nil to show none.
   init(_ address: String, authority: String, certificate: (file: String, key: String)?) throws {
     var arguments = [
@@ -21,7 +21,7 @@ final class SecureTalker {
 
   deinit { process.stop() }
 
-  /// Begins with HELLO and these credentials.
+  /// Sends HELLO with these credentials.
   func hello(_ credentials: Credentials) throws {
     try send(
       Hello(versions: 1...1, maximumFrame: 1 << 20, keepalive: 0, name: "talker", credentials: credentials),
@@ -30,7 +30,7 @@ final class SecureTalker {
 
   func send(_ frame: some Frame, stream: UInt32) throws { try process.write(frame.encoded(stream: stream)) }
 
-  /// All frames that have come.
+  /// All frames received.
   var frames: [ReceivedFrame] {
     var decoder = FrameDecoder(maximumFrame: 64 << 20)
     var frames: [ReceivedFrame] = []
@@ -43,7 +43,7 @@ final class SecureTalker {
     return frames
   }
 
-  /// The first frame of a stream; nil when the broker has ended the connection without one.
+  /// The first frame of a stream; nil if the broker has closed the connection without one.
   func answer(on stream: UInt32) throws -> ReceivedFrame? {
     var frame: ReceivedFrame?
     try eventually("an answer on stream \(stream); \(process.messages)") {
@@ -56,13 +56,13 @@ final class SecureTalker {
     return frame
   }
 
-  /// The error that ends a stream, or the connection.
+  /// The error that ended a stream or the connection.
   func refusal(on stream: UInt32) throws -> ErrorCode? {
     try answer(on: stream).flatMap { $0.type == .error ? try $0.decode(Fault.self).code : nil }
   }
 
   var hasEnded: Bool { process.currentExit != nil }
 
-  /// What `openssl` has said.
+  /// The messages of `openssl`.
   var messages: String { process.messages }
 }

@@ -3,17 +3,17 @@ import SluiceStore
 import SluiceWire
 import TestSupport
 
-/// One owner of a topic that is paused for longer than its lease, with clients of its own, and wakes up when another node owns the topic.
+/// An owner of a topic, with its own clients, that is paused for longer than its lease and wakes up when another node owns the topic.
 struct StaleOwner {
-  /// What was found.
+  /// The result of a try.
   struct Findings: CustomStringConvertible {
-    /// Acknowledgements and records that clients got through the stale node after its successor's term had begun.
+    /// Acknowledgements and records that clients got through the stale node after its successor's term started.
     var acknowledgements = 0
     var deliveries = 0
-    /// Records that were published to the stale node, and those that are stored: under its own term or, forwarded, under its successor's.
+    /// Records published to the stale node, and those of them that are stored: under its own term or, forwarded, under its successor's.
     var published = 0
     var stored = 0
-    /// What must not be. Each is a sentence.
+    /// Violations of the guarantees, a sentence each.
     var violations: [String] = []
 
     var description: String {
@@ -23,15 +23,15 @@ struct StaleOwner {
 
   let stage: ClusterStage
   let topic: String
-  /// Of the try; makes the records' marks unique.
+  /// The number of the try; makes the records' marks unique.
   let number: Int
-  /// Subscribers get records of the topic before they are stored.
+  /// Whether subscribers get records of the topic before they are stored.
   let deliversUnsaved: Bool
 
-  /// - Parameter random: how the moment of the pause is chosen.
+  /// - Parameter random: chooses the moment of the pause.
   func wake(_ random: inout SeededRandom) throws -> Findings {
     var attempt = 0
-    // Shards may be on their way home to a node that has just come back.
+    // Shards may be moving back to a node that has just returned.
     let (before, stale, client) = try retrying {
       attempt += 1
       let before = try owner(at: 0) { $0.target == $0.owner }
@@ -43,22 +43,22 @@ struct StaleOwner {
     }
     let other = (stale + 1 + Int(random.next() % 2)) % 3
 
-    // Some are under way when the owner stops, and some arrive while it can't read them.
+    // Some records are in transit when the owner stops, and some arrive while it can't read them.
     try client.publish(8)
     usleep(UInt32(random.next() % 3_000))
     stage.nodes[stale].signal(SIGSTOP)
     let (successor, published) = try {
-      // It wakes up whatever happens.
+      // Wake it up in any case.
       defer { stage.nodes[stale].signal(SIGCONT) }
       try client.publish(8)
       let successor = try owner(at: other) { $0.owner != before.owner && $0.term > before.term }
       let published = try publishElsewhere(at: other)
-      // What the owner sent before it stopped.
+      // Read the frames that the owner sent before it stopped.
       try client.receiveAll()
       client.isAwake = true
       return (successor, published)
     }()
-    // Until it is an ordinary node again and has answered its clients.
+    // Wait until it is an ordinary node again and has answered its clients.
     try eventually("\(before.owner) is back\(stage.logs)") {
       try client.receive(0.02)
       return try isBack(stale, from: other)
@@ -70,7 +70,7 @@ struct StaleOwner {
     return try compare(client, published, before: before, successor: successor, at: other)
   }
 
-  /// Compares what the clients were told with what is stored, as the successor tells it.
+  /// Compares the frames that the clients received with the stored records, as the successor reports them.
   private func compare(
     _ client: StaleOwnerClient, _ published: (marks: [String], last: UInt64), before: ClusterInfo.Shard,
     successor: ClusterInfo.Shard, at other: Int
@@ -94,7 +94,7 @@ struct StaleOwner {
       check(mark, at: offset, "acknowledged by the successor")
     }
     for acknowledgement in client.acknowledgements {
-      // What was only received may be lost with its owner, and what was delivered then, too.
+      // Records that were only received may be lost with their owner; if topics deliver unsaved records, so may delivered ones.
       guard
         acknowledgement.isAwake || acknowledgement.stream == StaleOwnerClient.durable || !deliversUnsaved
       else { continue }
@@ -126,7 +126,7 @@ struct StaleOwner {
     return try client.answer(ClusterInfo.self, stream: 1001)
   }
 
-  /// Waits until a node knows such an owner of the topic's shard.
+  /// Waits until a node reports such an owner of the topic's shard.
   private func owner(
     at node: Int, _ isWanted: (ClusterInfo.Shard) -> Bool
   ) throws -> ClusterInfo.Shard {
@@ -138,7 +138,7 @@ struct StaleOwner {
     return found!
   }
 
-  /// Whether a node is in the cluster, as it knows itself and as another one does.
+  /// Whether a node is part of the cluster, as reported by itself and by another node.
   private func isBack(_ node: Int, from other: Int) throws -> Bool {
     guard try info(at: node).unreadiness.isEmpty else { return false }
     return try info(at: other).nodes.contains {
@@ -146,7 +146,8 @@ struct StaleOwner {
     }
   }
 
-  /// Publishes through another node than the stale one, and waits for the acknowledgement. Returns what, and the offset of the last one.
+  /// Publishes through a node other than the stale one, and waits for the acknowledgement. Returns the records' marks, and the offset of the last
+  /// one.
   private func publishElsewhere(at node: Int) throws -> (marks: [String], last: UInt64) {
     var attempt = 0
     return try retrying {
@@ -162,12 +163,12 @@ struct StaleOwner {
     }
   }
 
-  /// The marks of all that is stored.
+  /// The marks of all stored records.
   func marks() throws -> [String] {
     try records(from: 0, at: 0).map { String($0.dropFirst().dropLast()) }
   }
 
-  /// All that is stored from an offset on.
+  /// All stored records from an offset on.
   private func records(from offset: UInt64, at node: Int) throws -> [String] {
     try retrying {
       let client = try RawClient(stage.nodes[node].address)
@@ -179,7 +180,7 @@ struct StaleOwner {
     }
   }
 
-  /// Does it again while it fails, as clients are told to while a shard moves.
+  /// Retries a failing operation, as clients must while a shard moves.
   private func retrying<Value>(_ body: () throws -> Value) throws -> Value {
     let deadline = Deadline(in: 60)
     while true {

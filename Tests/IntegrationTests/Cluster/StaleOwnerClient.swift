@@ -1,7 +1,8 @@
 import SluiceWire
 import TestSupport
 
-/// A client that is connected to the owner of a topic and stays there: two producers and a subscriber, which keep what they publish and are told.
+/// A client that stays connected to the owner of a topic: two producers and a subscriber, which keep the records they publish and the frames they
+/// receive.
 final class StaleOwnerClient {
   struct Acknowledgement {
     var stream: UInt32
@@ -15,20 +16,20 @@ final class StaleOwnerClient {
     var isAwake: Bool
   }
 
-  /// The streams of the producers, and when their records are acknowledged.
+  /// The streams of the producers, and the acknowledgement that each requests.
   static let publications: [UInt32: PublishOpen.Acknowledgement] = [2: .durable, 3: .received]
-  /// Acknowledged on the stream of that number only when they are on disk.
+  /// The stream whose records are acknowledged only once they are on disk.
   static let durable: UInt32 = 2
   private static let subscription: UInt32 = 1
 
   let client: RawClient
-  /// Where the subscription began.
+  /// The offset at which the subscription started.
   let start: UInt64
-  /// What was published, by stream.
+  /// The published records, by stream.
   private(set) var sent: [UInt32: [String]] = [:]
   private(set) var acknowledgements: [Acknowledgement] = []
   private(set) var deliveries: [Delivery] = []
-  /// What comes from now on was sent by an owner that had been paused.
+  /// Whether later frames were sent by an owner that had been paused.
   var isAwake = false
   private let prefix: String
 
@@ -56,7 +57,7 @@ final class StaleOwnerClient {
     }
   }
 
-  /// Publishes so many records on each stream, as far as they are granted.
+  /// Publishes `count` records on each stream, as far as they are granted.
   func publish(_ count: Int) throws {
     for stream in Self.publications.keys {
       for _ in 0..<count {
@@ -74,16 +75,16 @@ final class StaleOwnerClient {
     try client.publish([mark], stream: stream)
   }
 
-  /// Takes the next frame, if one comes by then.
+  /// Receives the next frame, if one arrives in time.
   func receive(_ seconds: Double) throws {
     guard let frame = try client.receiveIfAny(within: seconds), frame.type == .ack else { return }
     acknowledgements.append(.init(stream: frame.stream, ack: try frame.decode(Ack.self), isAwake: isAwake))
   }
 
-  /// Takes what has come.
+  /// Receives all frames that have arrived.
   func receiveAll() throws { for _ in 0..<100 { try receive(0.001) } }
 
-  /// Nothing is owed to the producers any more, or their streams have ended.
+  /// Whether every record of the producers is acknowledged, or their streams have ended.
   var isAnswered: Bool {
     client.hasEnded
       || Self.publications.keys.allSatisfy { stream in

@@ -3,9 +3,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Owners that are paused for longer than their lease, and wake up: nothing of theirs counts after their successor's term has begun.
+/// Owners that are paused for longer than their lease, and wake up: none of their writes counts after their successor's term has started.
 ///
-/// `SLUICE_STALE_TRIES` says how many; 2 unless told. `SLUICE_SEED` repeats a run as far as chance is the test's own.
+/// `SLUICE_STALE_TRIES` sets the number of tries, by default 2. `SLUICE_SEED` repeats a run, as far as the test itself is random.
 @Suite(
   .serialized, .onItsOwnThread, .enabled(if: ClusterStage.hasEngine, Comment(rawValue: ClusterStage.absence)))
 struct StaleOwnerTests {
@@ -22,7 +22,7 @@ struct StaleOwnerTests {
         replayAge: TopicSettings.unlimited)
       settings.storage = .durable
       settings.sync = topic.sync
-      // Its shard may just be on its way to another node.
+      // Its shard may be moving to another node.
       try eventually("\(topic.name) is there") {
         let client = try RawClient(stage.nodes[0].address)
         defer { client.close() }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// `sluice bench`: what it does to the broker, and what it says of that.
+/// `sluice bench`: its load on the broker, and its report.
 @Suite(.onItsOwnThread) struct BenchOptionTests {
   private let broker: BrokerProcess
 
@@ -36,7 +36,7 @@ import Testing
     #expect(short.count == 4, "\(short)")
   }
 
-  /// While latency is measured, so slowly that it lasts.
+  /// Measures latency, slowly enough to last for the test.
   @Test(arguments: [("10", 10), ("unlimited", nil)] as [(String, UInt64?)])
   func subscribersAskForAsMuchAsWasSaid(demand: String, outstanding: UInt64?) throws {
     let process = try broker.sluice(

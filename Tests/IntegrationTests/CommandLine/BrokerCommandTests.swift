@@ -13,11 +13,11 @@ import Testing
     try producer.openPublication("held", stream: 1)
     let text = try broker.run("status").standardOutput.text
     for part in [
-      "broker ", "connections ", "memory ", "storage ", "held: its producers wait for subscribers",
+      "broker ", "connections ", "memory ", "storage ", "blocked      producers of held for ",
     ] {
       #expect(text.contains(part), "\(part): \(text)")
     }
-    // It doesn't deny in one line what it says in another.
+    // No line contradicts another one.
     #expect(!text.contains("none") && text.split(separator: "\n").count < 24)
     #expect(text.contains("0 subscriptions, 1 publication\n"))
     let object = try #require(
@@ -25,10 +25,10 @@ import Testing
         as? [String: Any])
     #expect((object["problems"] as? [Any])?.isEmpty == true && object["stopped"] as? Int == 1)
     #expect((object["numbers"] as? [String: Int])?["topics"] == 1)
-    // What an operator should look at isn't wrong.
+    // This problem is a warning only.
     try eventually("the broker has found that") {
       try broker.run("status").standardOutput.text.contains(
-        "The producers of held wait for demand")
+        "The producers of held are blocked")
     }
     #expect(try broker.run("status", "--json").standardOutput.text.contains(#""severity":"warning""#))
   }
@@ -46,7 +46,7 @@ import Testing
     #expect(shown.count == 2, "\(lines)")
     for member in members {
       #expect(
-        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("asks for") })
+        shown.contains { $0.contains("sluice[\(member.pid)] on connection") && $0.contains("demand for") })
     }
     let object = try #require(
       JSONSerialization.jsonObject(
@@ -99,7 +99,7 @@ import Testing
     #expect(
       try broker.run("connection", "close", number).standardError.text
         == "sluice: closed connection \(number)\n")
-    // The client is told, and connects again.
+    // The client reports it, and reconnects.
     try eventually("it says so") {
       subscriber.standardError.text.contains("an operator has closed the connection")
     }
@@ -150,14 +150,15 @@ import Testing
       #expect(run.standardOutput.text.isEmpty)
       return run.standardError.text
     }
-    #expect(try confirmation("topic", "connect", "t") == "sluice: connected t\n")
-    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected t\n")
+    #expect(try confirmation("topic", "connect", "t") == "sluice: connected topic t\n")
+    #expect(try confirmation("topic", "disconnect", "t") == "sluice: disconnected topic t\n")
     #expect(
-      try confirmation("cursor", "move", "t", "c", "--to", "earliest") == "sluice: moved c of t to earliest\n"
+      try confirmation("cursor", "move", "t", "c", "--to", "earliest")
+        == "sluice: moved c of topic t to earliest\n"
     )
-    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of t\n")
-    #expect(try confirmation("topic", "complete", "t") == "sluice: completed t\n")
-    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed u\n")
+    #expect(try confirmation("cursor", "delete", "t", "c") == "sluice: deleted c of topic t\n")
+    #expect(try confirmation("topic", "complete", "t") == "sluice: completed topic t\n")
+    #expect(try confirmation("topic", "fail", "u", "over") == "sluice: failed topic u\n")
     try broker.run("topic", "create", "v", "--connect", "manual")
     #expect(try confirmation("topic", "connect", "v", "-q").isEmpty)
     #expect(try confirmation("cursor", "move", "v", "c", "--to", "new", "--quiet").isEmpty)
@@ -179,7 +180,7 @@ import Testing
     }
     #expect(try parts("a") == parts("b"))
     #expect(try broker.run("sub", "b", "--json", "--until-live").standardOutput.lines.count >= 3)
-    // What was read before is published.
+    // Records read before the error are published.
     let broken = try broker.run(
       "pub", "c", "--json", input: .bytes(Array("{\"payload\":\"x\"}\n{\n".utf8)), code: 1)
     #expect(broken.standardError.text.contains("record 2: it isn't JSON"))
@@ -244,7 +245,7 @@ import Testing
     #expect(try broker.run("help", "connecting").standardOutput.text.contains("--tls-server-name"))
     for command in [["pub"], ["topic"], ["topic", "create"], ["status"]] {
       let help = try broker.run(command + ["--help"]).standardOutput.text
-      // Wrapped, it may stand on two lines.
+      // Wrapping may split the sentence over two lines.
       let words = help.split(whereSeparator: \.isWhitespace).joined(separator: " ")
       #expect(words.contains("see sluice help connecting.") && !help.contains("--tls-ca"), "\(command)")
     }

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Arguments are bytes: what isn't UTF-8 arrives as given, or is refused.
+/// Arguments are bytes: those that aren't UTF-8 are passed on unchanged, or rejected.
 @Suite(.onItsOwnThread) struct ByteArgumentTests {
   private let broker: BrokerProcess
   private let directory: TemporaryDirectory
@@ -11,7 +11,7 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  /// Runs the tool with `printf` of each argument, in which `\\377` is the byte FF.
+  /// Runs the tool with each argument expanded by `printf`, in which `\\377` is the byte FF.
   private func run(
     _ arguments: String..., program: String = "sluice", code: Int32 = 0,
     at location: SourceLocation = #_sourceLocation

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Which clients' certificates the broker wants, and which names in them it takes.
+/// Which client certificates the broker requires, and which names in them it accepts.
 @Suite(.onItsOwnThread) struct ClientCertificateTests {
   private let certificates: TestCertificates
 

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the tool says of a request that can't be meant as it stands, and what it does then.
+/// The tool's advice about requests that can't be meant as written, and its exit code.
 @Suite(.onItsOwnThread) struct CommandAdviceTests {
   @Test func aTopicWithOtherSettingsIsChangedAndNotDeleted() throws {
     let broker = try BrokerProcess()
@@ -10,7 +10,7 @@ import Testing
     let refused = try broker.run("topic", "create", "prices", "--keep", "90m", code: 1).standardError.text
     #expect(
       refused
-        == "sluice: topic prices exists with other settings: replay-age is 2d, not 90m; sluice topic set prices --replay-age 90m changes it\n"
+        == "sluice: topic prices exists with replay-age 2d, not 90m. To change it: sluice topic set prices --replay-age 90m\n"
     )
     try broker.run("topic", "set", "prices", "--replay-age", "90m")
     try broker.run("topic", "create", "prices", "--keep", "90m")
@@ -40,7 +40,8 @@ import Testing
     try broker.run("pub", "t", "-q", "x")
     let process = try broker.sluice("sub", "t", "--from", "offset:99")
     let note = try process.standardError.line(startingWith: "sluice: offset 99")
-    #expect(note == "sluice: offset 99 is beyond the end of t, whose next record gets 1; waiting for it")
+    #expect(
+      note == "sluice: offset 99 is beyond the end of topic t, whose next record gets 1; waiting for it")
     process.stop()
   }
 
@@ -50,7 +51,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: directory.file("share/man/man1/sluice-pub.1")))
     try writeFile(directory.file("file"), [])
     let refused = try broker.run("manual", "--directory", directory.file("file/man1"), code: 1)
-    #expect(refused.standardError.text.contains("--directory: cannot make"))
+    #expect(refused.standardError.text.contains("--directory: cannot create"))
   }
 
   @Test func aFileThatCannotBeUsedIsBlamedOnItsOption() throws {
@@ -68,7 +69,7 @@ import Testing
     let broker = try BrokerProcess("--listen", "http://127.0.0.1:0", "--admin", "127.0.0.1:0")
     let gateway = try #require(broker.addresses.last).replacing("http://", with: "")
     let admin = try #require(broker.adminAddress)
-    // Far below the ten seconds in which a server that is silent is given up.
+    // Far below the ten seconds after which the tool gives up on a silent server.
     for (words, address) in [
       (["topic", "list"], gateway), (["ping", "--alive"], gateway), (["topic", "list"], admin),
     ] {

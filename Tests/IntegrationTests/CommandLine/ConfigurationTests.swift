@@ -20,7 +20,7 @@ import Testing
     try ChildProcess(BuiltProduct.path("sluiced"), arguments, environment: environment)
   }
 
-  /// Where a broker accepts connections, when it says that it is ready.
+  /// The addresses on which a broker listens, as printed with its ready line.
   private func addresses(of process: ChildProcess) throws -> [String] {
     _ = try process.standardOutput.line(startingWith: "sluiced ready")
     let listening = "sluiced listening on "
@@ -128,7 +128,7 @@ import Testing
     let broker = try BrokerProcess("--config", "/\(repository)/Docker/sluiced.toml")
     try broker.client().roundTrip()
     #expect(try broker.terminate() == .code(0))
-    // What is said about it is said without a file, too.
+    // Its messages are those of a broker without a file.
     #expect(!broker.process.standardError.text.contains("sluiced.toml"))
   }
 
@@ -154,7 +154,8 @@ import Testing
       flow = "fastest"
       """)
     broker.process.signal(SIGHUP)
-    try waitForLog("this setting needs a restart setting=limits.max-topics now=100000 wanted=5", of: broker)
+    try waitForLog(
+      "a changed setting needs a restart setting=limits.max-topics now=100000 wanted=5", of: broker)
     try eventually("other topics") {
       let name = "b\(Int.random(in: 0..<1_000_000))"
       try client.create(name)
@@ -162,22 +163,22 @@ import Testing
     }
     try client.create("jobs.b")
     #expect(try client.show("jobs.b").settings.flow == .fastest)
-    // Those that are there stay, and so do connections.
+    // Existing topics keep their settings, and connections stay open.
     #expect(try client.show("jobs.a").settings.flow == .lossless)
     try client.roundTrip()
     // From the log's new level on, this isn't said any more.
-    #expect(!broker.process.standardError.text.contains("reread the configuration"))
+    #expect(!broker.process.standardError.text.contains("the configuration was read again"))
 
     try write("log.level = \"info\"\n[topics]\nreplay-records = \"few\"\n")
     broker.process.signal(SIGHUP)
-    try waitForLog("the configuration stays as it was: what was reread is wrong", of: broker)
+    try waitForLog("the configuration stays unchanged: the file has a mistake", of: broker)
     try waitForLog("\(file):3:1: topics.replay-records: is a text", of: broker)
     try client.create("c")
     #expect(try client.show("c").settings.replayRecords == 2)
     try write("log.level = \"info\"\n")
     broker.process.signal(SIGHUP)
     try waitForLog("a setting has changed setting=topics.replay-records from=2 to=everything", of: broker)
-    try waitForLog("reread the configuration", of: broker)
+    try waitForLog("the configuration was read again", of: broker)
     #expect(try broker.terminate() == .code(0))
   }
 
@@ -205,18 +206,18 @@ import Testing
     #expect(try ping("bob") == .code(1))
     try write("[access]\nusers = \"bobs\"\npermissions = \"permissions\"\n")
     broker.process.signal(SIGHUP)
-    try waitForLog("reread the configuration", of: broker)
+    try waitForLog("the configuration was read again", of: broker)
     #expect(try ping("bob") == .code(0))
     #expect(try ping("alice") == .code(1))
-    // A file that isn't there changes nothing.
+    // A missing file changes nothing.
     try write("[access]\nusers = \"carols\"\npermissions = \"permissions\"\n")
     broker.process.signal(SIGHUP)
-    try waitForLog("users, keys and permissions stay as they were", of: broker)
+    try waitForLog("users, keys and permissions stay unchanged", of: broker)
     #expect(try ping("bob") == .code(0))
-    // Authentication can no longer be turned off.
+    // Authentication can't be turned off without a restart.
     try write("")
     broker.process.signal(SIGHUP)
-    try waitForLog("this setting needs a restart setting=access.users", of: broker)
+    try waitForLog("a changed setting needs a restart setting=access.users", of: broker)
     #expect(try ping("bob") == .code(0))
     #expect(try ping("alice") == .code(1))
   }
@@ -236,7 +237,7 @@ import Testing
     #expect(try trusts(first))
     try write(text(second))
     broker.process.signal(SIGHUP)
-    try waitForLog("reread the configuration", of: broker)
+    try waitForLog("the configuration was read again", of: broker)
     #expect(try trusts(second))
     #expect(try !trusts(first))
   }
@@ -247,8 +248,8 @@ import Testing
     try write("storage.data = \"data\"\ntopics.storage = \"durable\"\n")
     broker.process.signal(SIGHUP)
     try waitForLog(
-      "this setting needs a restart setting=topics.storage now=memory wanted=durable", of: broker)
-    try waitForLog("this setting needs a restart setting=storage.data", of: broker)
+      "a changed setting needs a restart setting=topics.storage now=memory wanted=durable", of: broker)
+    try waitForLog("a changed setting needs a restart setting=storage.data", of: broker)
     let client = try broker.client()
     try client.create("t")
     #expect(try client.show("t").settings.storage == .memory)

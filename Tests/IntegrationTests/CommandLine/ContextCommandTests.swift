@@ -59,7 +59,7 @@ import Testing
     let (first, second) = (try BrokerProcess(), try BrokerProcess())
     try first.run("pub", "one", "--quiet", "x")
     try second.run("pub", "two", "--quiet", "x")
-    // Nothing listens there.
+    // No broker listens at this address.
     let gone = "\(Loopback.freshHost()):7420"
     _ = try run("context", "add", "a", "--server", "\(gone),\(first.address),\(second.address)")
     _ = try run("context", "add", "b", "--server", gone, "--server", second.address)
@@ -81,7 +81,7 @@ import Testing
     for process in processes { #expect(try process.waitForExit() == .code(0), "\(process.messages)") }
     let list = try run("context", "list", "--json").output
     for name in names { #expect(list.contains("\"context\":\"\(name)\""), "\(name)") }
-    // One of them was the first.
+    // Exactly one of them was the first.
     #expect(list.split(separator: "\n").count { $0.contains("\"current\":true") } == 1)
   }
 
@@ -114,9 +114,9 @@ import Testing
         environment: ["XDG_CONFIG_HOME": directory.file("config"), "SLUICE_SERVER": ""])
       #expect(try process.waitForExit() != .code(0))
       #expect(
-        process.standardError.text.contains("other users may read it (mode 640)"), "\(process.messages)")
+        process.standardError.text.contains("other users can read it (mode 640)"), "\(process.messages)")
     }
-    // Without a secret there is nothing to hide.
+    // Permissions don't matter for a file without a secret.
     chmod(file, 0o600)
     _ = try run("context", "add", "p", "--server", "127.0.0.1:1", "--replace")
     chmod(file, 0o644)
@@ -135,7 +135,7 @@ import Testing
     _ = try run(
       "context", "add", "p", "--server", server.address, "--token-file", directory.file("secret"),
       "--store-secret")
-    // Loopback gets credentials without TLS.
+    // Credentials are sent to loopback addresses without TLS.
     _ = try run("topic", "list", code: 1)
     #expect(String(decoding: received.withLock { $0 }, as: UTF8.self).contains("t0ken"))
     received.withLock { $0 = [] }

@@ -8,11 +8,11 @@ import Testing
     try ChildProcess(BuiltProduct.path("sluiced"), arguments, environment: environment)
   }
 
-  /// The options that have a default, and what that is, as the help has them.
+  /// The options with a default, and that default, as printed by the help.
   private func defaults() throws -> [(option: String, value: String)] {
     let process = try sluiced(["--help"])
     try process.waitForExit()
-    // One line an option.
+    // One line for each option.
     var entries: [String] = []
     for line in process.standardOutput.lines.drop(while: { $0 != "Options:" }).dropFirst().prefix(while: {
       !$0.isEmpty
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func everyDefaultCanBeSaidAsAnOptionAndByTheEnvironment() throws {
-    // Addresses are for one broker at a time.
+    // Only one broker at a time can use these addresses.
     let excluded = ["listen", "admin", "storage-limit"]
     let defaults = try defaults().filter { !excluded.contains($0.option) }
     #expect(defaults.count > 40)
@@ -47,7 +47,7 @@ import Testing
     for process in started {
       _ = try process.standardOutput.line(startingWith: "sluiced ready")
       // A variable that no setting reads would be reported here.
-      #expect(!process.standardError.text.contains("means nothing"), "\(process.messages)")
+      #expect(!process.standardError.text.contains("isn't known, and was ignored"), "\(process.messages)")
       process.signal(SIGTERM)
       #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     }
@@ -59,7 +59,7 @@ import Testing
     // These need no value.
     let flags = ["allow-unauthenticated", "compact", "engine-unsafe"]
     for (option, value) in try defaults() where !flags.contains(option) {
-      // No name, number, amount or address.
+      // A value that is no name, number, amount or address.
       let process = try sluiced(["--\(option)", "§"])
       #expect(try process.waitForExit() == .code(2), "\(option)")
       #expect(process.standardOutput.text == "")
@@ -75,7 +75,7 @@ import Testing
       _ = try process.standardOutput.line(startingWith: "sluiced ready")
       process.signal(SIGTERM)
       #expect(try process.waitForExit() == .code(0))
-      // Standard output has what was promised to be there, and nothing else.
+      // Standard output contains the promised lines, and nothing else.
       let lines = process.standardOutput.lines
       #expect(
         lines.count == 2 && lines[0].hasPrefix("sluiced listening on 127.0.0.1:")

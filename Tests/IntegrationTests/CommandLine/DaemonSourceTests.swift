@@ -3,7 +3,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// A broker that has all it needs from one source: addresses, certificates, users, tokens, permissions, a directory and rules.
+/// A broker that gets all its settings from one source: addresses, certificates, users, tokens, permissions, a directory and rules.
 @Suite(.onItsOwnThread) struct DaemonSourceTests {
   private let directory: TemporaryDirectory
   private let keys: TemporaryDirectory
@@ -31,7 +31,7 @@ import Testing
     try writeFile(path, Array(text.utf8))
   }
 
-  /// What the broker is told, by the keys of the file.
+  /// The broker's settings, by the keys of the file.
   private var settings: [(section: String, name: String, value: String)] {
     [
       ("", "listen", "tls://127.0.0.1:0"), ("", "admin", "\(Loopback.freshHost()):0"),
@@ -72,7 +72,7 @@ import Testing
       of: ChildProcess(BuiltProduct.path("sluiced"), ["--config", directory.file("sluiced.toml")]))
   }
 
-  /// That each of the settings has its effect.
+  /// Checks that each setting has its effect.
   private func expectService(of broker: ChildProcess) throws {
     defer {
       broker.stop()
@@ -105,7 +105,7 @@ import Testing
     _ = try run("pub", "news", "x", "--user", "alice", "--password-file", password, code: 0)
     #expect(try run("sub", "news", "--until-live", proof[0], proof[1], proof[2], proof[3], code: 0) == "x\n")
 
-    // What wasn't allowed, an object a line, and nothing of the rest.
+    // Only denied requests are logged, as one object a line.
     let log = try broker.standardError.lines.map(object)
     #expect(!log.isEmpty && log.allSatisfy { $0["level"] as? String == "warning" }, "\(log)")
     #expect(log.allSatisfy { $0["audit"] == nil }, "\(log)")

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What both programs say of themselves, and to what they don't know.
+/// The help of both programs, and their replies to unknown arguments.
 @Suite(.onItsOwnThread) struct HelpTests {
   private func run(_ program: String, _ arguments: [String], input: ChildProcess.Input = .nothing) throws
     -> ChildProcess
@@ -13,7 +13,7 @@ import Testing
     return process
   }
 
-  /// The commands of `sluice`, as its help lists them, each with those below it.
+  /// The commands of `sluice`, as its help lists them, each with its subcommands.
   private func commands() throws -> [[String]] {
     func words(_ help: String) -> [String] {
       let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
@@ -98,7 +98,7 @@ import Testing
     }
   }
 
-  /// The options that a page of help lists.
+  /// The options listed on a help page.
   private func options(_ help: String) -> [String] {
     help.split(separator: "\n").filter { $0.hasPrefix("  --") }
       .compactMap { $0.split(whereSeparator: { " =[".contains($0) }).first.map(String.init) }
@@ -107,7 +107,7 @@ import Testing
   @Test func everyOptionThatIsNearlyRightGetsOneToo() throws {
     for command in try commands() {
       let all = options(try run("sluice", command + ["--help"]).standardOutput.text)
-      // Of groups the members have options.
+      // Groups of commands have no options; their members do.
       guard let longest = all.max(by: { $0.count < $1.count }) else { continue }
       let process = try run("sluice", command + [longest.dropLast() + "q"])
       #expect(process.currentExit == .code(2), "\(command) \(longest)")

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Addresses of every form, from `--listen` to `--server`, and on how many loops their connections are.
+/// Addresses of every form, for `--listen` and `--server`, and the number of loops.
 @Suite(.onItsOwnThread) struct ListenTests {
   private func expectService(at address: String, of broker: BrokerProcess) throws {
     for variable in [false, true] {
@@ -21,7 +21,7 @@ import Testing
     let broker = try BrokerProcess("--listen", address)
     #expect(broker.addresses[1] == address)
     try expectService(at: address, of: broker)
-    // It is there as long as the broker is.
+    // The socket exists as long as the broker.
     #expect(access(directory.file("broker"), F_OK) == 0)
     #expect(try broker.terminate() == .code(0))
     #expect(access(directory.file("broker"), F_OK) != 0)
@@ -57,7 +57,7 @@ import Testing
     let broker = try BrokerProcess("--loops", "\(count)", "--admin", "\(Loopback.freshHost()):0")
     let state = try object(try RawHTTP.get(try #require(broker.adminAddress), "/api/broker").text)
     #expect((state["loops"] as? [Any])?.count == count)
-    // A thread each, besides those that are there without.
+    // One thread for each loop.
     let names = try Self.threads(of: broker.process.pid)
     #expect(names.count { $0.hasPrefix("broker-") } == count, "\(names)")
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceTool
 
-/// What can't be written isn't a success: `/dev/full` takes no byte.
+/// A failed write is an error: `/dev/full` accepts no byte.
 @Suite(.onItsOwnThread) struct OutputFailureTests {
   private static let message = "cannot write to standard output: No space left on device"
 
@@ -71,7 +71,7 @@ import Testing
     }
   }
 
-  /// A broker serves without a reader of its output, and says so in its log.
+  /// A broker serves although its output can't be written, and logs that.
   @Test func theBrokersFirstLines() throws {
     let process = try ChildProcess(
       BuiltProduct.path("sluiced"), ["--listen", "\(Loopback.freshHost()):0", "--admin", "off"],

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the options of `sluice pub` make of its input.
+/// How the options of `sluice pub` interpret its input.
 @Suite(.onItsOwnThread) struct PubOptionTests {
   private let broker: BrokerProcess
 
@@ -27,7 +27,7 @@ import Testing
       "pub", "t", "--file", directory.file("words"), input: bytes("from standard input\n"))
     #expect(process.standardError.text.hasPrefix("sluice: published 3 records, 2 B, in "))
     #expect(try records(of: "t") == ["a", "", "b"])
-    // One that isn't there leaves no topic behind.
+    // A missing file creates no topic.
     let missing = try broker.run("pub", "u", "--file", directory.file("none"), "--complete", code: 1)
     #expect(
       missing.standardError.text
@@ -108,7 +108,7 @@ import Testing
   func theBrokerIsAskedForTheAcknowledgement(
     word: String, acknowledgement: PublishOpen.Acknowledgement
   ) throws {
-    // Only a publisher that requests no records ends where none come.
+    // Only a publisher that requests no acknowledgements can end without any.
     let broker = try PretendedBroker(acknowledges: acknowledgement != .none)
     let process = try ChildProcess.sluice(["pub", "t", "a", "b", "--ack", word], server: broker.address)
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
@@ -122,11 +122,11 @@ import Testing
     try eventually("a publication; \(process.messages)") {
       try broker.received(PublishOpen.self).map(\.acknowledgement) == [.received]
     }
-    // As long as it isn't acknowledged, it isn't published.
+    // Unacknowledged records don't count as published.
     pause(0.2)
     #expect(process.currentExit == nil)
     process.signal(SIGINT)
-    let said = try process.standardError.line(startingWith: "sluice: stopped before everything was acknowl")
+    let said = try process.standardError.line(startingWith: "sluice: stopped before all records were acknowl")
     #expect(said.contains("published 0 records"))
     #expect(try process.waitForExit() == .code(130))
   }

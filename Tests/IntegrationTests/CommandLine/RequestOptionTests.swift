@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Options of `sluice request`, `sluice reply`, and what `--quiet` leaves out.
+/// Options of `sluice request` and `sluice reply`, and the output that `--quiet` omits.
 @Suite(.onItsOwnThread) struct RequestOptionTests {
   private let broker: BrokerProcess
 
@@ -10,7 +10,7 @@ import Testing
     broker = try BrokerProcess()
   }
 
-  /// The record that a request is, in the terms of a template; no replier answers it.
+  /// The request's record, formatted by a template; no replier answers it.
   private func record(
     _ template: String, of options: [String], input: ChildProcess.Input = .nothing
   ) throws -> String {
@@ -42,10 +42,10 @@ import Testing
       ["reply", "s", "--exec", "cat; exit 3"] + (isQuiet ? ["--quiet"] : []), server: broker.address)
     try broker.waitForSubscriptions(1, on: "s")
     let request = try broker.run("request", "s", "x", "--timeout", "15m", code: 1)
-    #expect(request.standardError.text.contains("the command ended with 3 at offset 0 of s"))
+    #expect(request.standardError.text.contains("the command for offset 0 of s ended with code 3"))
     service.signal(SIGINT)
     #expect(try service.waitForExit() == .code(130))
-    let said = "sluice: the command ended with 3 at offset 0 of s\n"
+    let said = "sluice: the command for offset 0 of s ended with code 3\n"
     #expect(service.standardError.text == (isQuiet ? "" : said))
   }
 
@@ -60,10 +60,12 @@ import Testing
 
   @Test func aReplyNeedsACommand() throws {
     let process = try broker.run("reply", "s", code: 2)
-    #expect(process.standardError.text.hasPrefix("sluice: --exec COMMAND says what makes the replies"))
+    #expect(
+      process.standardError.text.hasPrefix(
+        "sluice: --exec is missing; name the command that writes the replies"))
   }
 
-  /// Brokers with the same topic, of which the first is killed.
+  /// Two brokers with the same topic; the first one is killed.
   @Test(arguments: [true, false]) func aLostConnectionIsToldUnlessQuiet(isQuiet: Bool) throws {
     let second = try BrokerProcess()
     for broker in [broker, second] { try broker.client().create("t") }
@@ -75,8 +77,8 @@ import Testing
     try second.client().end("t")
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     let lines = process.standardError.lines
-    // That records may be missing is told in any case.
-    #expect(lines.count { $0.contains("was started anew") } == 1, "\(lines)")
+    // The program warns in any case that records may be missing.
+    #expect(lines.count { $0.contains("was recreated") } == 1, "\(lines)")
     #expect(lines.contains { $0.contains("; trying again") } == !isQuiet, "\(lines)")
     #expect(lines.contains { $0.hasSuffix("connected to \(second.address)") } == !isQuiet, "\(lines)")
     #expect(lines.count == (isQuiet ? 1 : 3), "\(lines)")

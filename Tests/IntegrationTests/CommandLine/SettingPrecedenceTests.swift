@@ -2,10 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Every setting of `sluiced` that the reference file has at a value: the file can say another, the environment stands before the file, and an
-/// option before both.
+/// For every setting of `sluiced` with a value in the reference file: the file can set another value, the environment overrides the file, and an
+/// option overrides both.
 ///
-/// What holds is told by the log when the file is read again, see `ConfigurationTests`: of a setting that something else has said, nothing.
+/// The log shows the effective source when the file is reread, see `ConfigurationTests`: it contains no line about a setting from another source.
 @Suite(.onItsOwnThread) struct SettingPrecedenceTests {
   private let directory: TemporaryDirectory
   private let settings: [WrittenSetting]
@@ -31,12 +31,12 @@ import Testing
     return process
   }
 
-  /// What the log says of settings when the broker reads another file, which ends then.
+  /// The log lines about settings when the broker rereads a changed file. Stops the broker.
   private func changes(_ broker: ChildProcess, to file: String) throws -> [String] {
     try writeFile(self.file, Array(file.utf8))
     broker.signal(SIGHUP)
     try eventually("the file is read again; \(broker.messages)") {
-      broker.standardError.lines.contains { $0.contains("reread the configuration") }
+      broker.standardError.lines.contains { $0.contains("the configuration was read again") }
     }
     broker.stop()
     removeStore(data)
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test func anOptionStandsBeforeBoth() throws {
-    // No setting can have that name: a reader of it would report that.
+    // No setting allows this value; reading one of these variables would cause an error.
     let environment = settings.map { ($0.variable, "§") }
     let options = settings.map { "--\($0.option)=\($0.word($0.first))" }
     let broker = try start(

@@ -49,7 +49,7 @@ import Testing
     #expect(try broker.shown("t")["next_offset"] as? Int == 1)
   }
 
-  /// The settings of a durable topic can be stated as long as nothing is attached to it, and are there after a restart.
+  /// The settings of a durable topic can be stated as long as no client is attached to it, and persist across a restart.
   @Test func durableTopicsKeepWhatWasStated() throws {
     let stage = try DurableStage("--storage", "durable")
     try stage.sluice("pub", "empty", "--quiet")
@@ -58,7 +58,7 @@ import Testing
     try stage.sluice(
       "topic", "create", "empty", "--replay-records", "5", "--connect", "auto-stay:2", "--when-producer-lost",
       "fail:1h")
-    // The first record has fixed it.
+    // After the first record they are fixed.
     try stage.sluice("topic", "create", "used", "--replay-records", "5", code: 1)
     try stage.restart(SIGKILL)
     let shown = try stage.broker.shown("empty")
@@ -68,7 +68,7 @@ import Testing
     #expect(shown["without_producers_ms"] as? Int == 0)
     let used = try stage.broker.shown("used")
     #expect(used["settings_stated"] as? Bool == false && used["without_producers_ms"] as? Int ?? 0 > 0)
-    // A preset that starts over is in memory, whatever the default is.
+    // A preset that restarts is in memory, whatever the default is.
     try stage.sluice("topic", "create", "ticks", "--preset", "shared:2")
     #expect(try stage.broker.shown("ticks")["storage"] as? String == "memory")
   }

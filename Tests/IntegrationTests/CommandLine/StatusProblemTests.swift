@@ -2,17 +2,17 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Problems that only show in counters of the last minute.
+/// Problems that are derived from counters of the last minute.
 @Suite(.onItsOwnThread) struct StatusProblemTests {
-  /// Nothing has asked for problems before these logins, whether the admin listener looks for them or the broker itself.
+  /// No client has requested problems before these logins, whether the admin listener or the broker itself looks for them.
   @Test(arguments: [[], ["--admin", "off"], ["--admin-history", "0s"]])
   func theFirstStatusTellsOfRejectedLogins(_ options: [String]) throws {
     for _ in 0..<4 where try isToldOfRejectedLogins(options) { return }
     throw TestFailure("in none of four attempts status told of the logins within 50 s")
   }
 
-  /// Whether statuses of a broker tell of logins that were rejected before the first one, within the minute that these count. What is told may be some seconds
-  /// old; and a broker on a busy machine may have looked at its counters too late, so that this is tried again with another one.
+  /// Whether `sluice status` reports logins that were rejected before its first call, within the minute that they count. Its figures may be some seconds old.
+  /// A broker on a busy machine may read its counters too late, so the caller retries with another broker.
   private func isToldOfRejectedLogins(_ options: [String]) throws -> Bool {
     let stage = try AdminAccessTests.Stage(
       permissions: "alice all >\n", options + ["--attempts-delay", "0s"])

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How much `sluice sub` asks the broker for, as the broker's admin listener and `sluice topic show` tell it.
+/// The demand of `sluice sub`, as shown by the broker's admin listener and `sluice topic show`.
 @Suite(.onItsOwnThread) struct SubDemandTests {
   private let broker: BrokerProcess
 
@@ -12,7 +12,7 @@ import Testing
     try broker.client().create("t")
   }
 
-  /// What the only subscriber of the topic may have been sent, has been sent, and may still be sent; nil for any number.
+  /// The records granted to the topic's only subscriber, those sent, and those that may still be sent; nil means unlimited.
   private struct Demand: Equatable {
     var granted: Int?
     var sent: Int
@@ -74,7 +74,7 @@ import Testing
     #expect(try demand() == Demand(granted: 7, sent: 3))
     try publish(4)
     try waitFor(Demand(granted: 14, sent: 7))
-    // What is asked for in one go comes in one go, and as much again is asked for.
+    // A batch of requested records arrives at once, and the same number is requested again.
     try publish(20)
     try waitFor(Demand(granted: 28, sent: 27))
     process.stop()
@@ -85,7 +85,7 @@ import Testing
     let command = try HeldCommand()
     let process = try broker.sluice("sub", "t", "--exec", command.text)
     try waitFor(Demand(granted: 1, sent: 1))
-    // Ahead of what is requested, records wait here and not at the broker.
+    // With `--prefetch`, records beyond the demand wait at the client instead of the broker.
     let ahead = try BrokerProcess("--listen", "127.0.0.1:0")
     try ahead.client().publishAll((0..<20).map { "\($0)" }, to: "t")
     let second = try ahead.sluice("sub", "t", "--exec", command.text, "--prefetch", "5")

@@ -2,8 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What members of a group, and users of a cursor, ask for by their options: which records may be under way, for how long, and when they are
-/// done.
+/// Options for members of a group and users of a cursor: which records may be outstanding, for how long, and when they count as done.
 @Suite(.onItsOwnThread) struct SubGroupOptionTests {
   private let broker: BrokerProcess
   private let work: HeldCommand
@@ -16,7 +15,7 @@ import Testing
     }
   }
 
-  /// A member that gets no further than its first record.
+  /// A member whose command never finishes its first record.
   private func stuckMember(_ options: String...) throws -> ChildProcess {
     let process = try ChildProcess.sluice(
       ["sub", "jobs", "--group", "g", "--from", "earliest", "--exec", "cat; \(work.text)"] + options,
@@ -26,7 +25,7 @@ import Testing
     return process
   }
 
-  /// What another member of the group gets, so many records.
+  /// The first `count` records that another member of the group gets.
   private func nextMember(_ count: Int, _ options: String...) throws -> [String] {
     let arguments = [
       "sub", "jobs", "--group", "g", "--count", "\(count)", "--format", "{payload} {deliveries}",

@@ -17,7 +17,7 @@ import Testing
     try broker.run(["sub", "t", "--until-live"] + options)
   }
 
-  /// As `{time}` and JSON have it: "2026-02-03T04:05:06.789Z".
+  /// Whether a text has the form of `{time}` and JSON: "2026-02-03T04:05:06.789Z".
   private func isTime(_ text: String) -> Bool {
     text.utf8.count == 24 && text.hasPrefix("20") && text.hasSuffix("Z") && text.dropFirst(10).first == "T"
   }
@@ -67,9 +67,9 @@ import Testing
   @Test func theFirstCommandThatFailsIsTheLast() throws {
     let process = try broker.run("sub", "t", "--exec", "wc -c; exit 7", code: 1)
     #expect(process.standardOutput.text == "7\n")
-    #expect(process.standardError.text == "sluice: the command ended with 7 at offset 0 of t\n")
+    #expect(process.standardError.text == "sluice: the command for offset 0 of t ended with code 7\n")
     let killed = try broker.run("sub", "t", "--exec", "kill -KILL $$", code: 1)
-    #expect(killed.standardError.text == "sluice: the command was ended by signal 9 at offset 0 of t\n")
+    #expect(killed.standardError.text == "sluice: the command for offset 0 of t was ended by signal 9\n")
   }
 
   @Test func aGroupTellsForWhichTimeARecordIsDelivered() throws {

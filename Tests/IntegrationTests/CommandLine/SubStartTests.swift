@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Where `sluice sub` begins, and what it says of records that are gone.
+/// Start positions of `sluice sub`, and its messages about dropped records.
 @Suite(.onItsOwnThread) struct SubStartTests {
   private let broker: BrokerProcess
 
@@ -11,7 +11,7 @@ import Testing
   }
 
   private func publish(_ messages: String..., to topic: String) throws {
-    // One by one: each has a time of its own.
+    // Publish one by one, so that each has another timestamp.
     let client = try broker.client()
     try client.openPublication(topic, stream: 1)
     for message in messages {
@@ -34,7 +34,7 @@ import Testing
     #expect(try sub("time:2199-01-01T05:30:00+05:30") == "")
     #expect(try sub("time:1999-01-01 05:30:00.5-01:00") == "a\nb\nc\n")
     #expect(try sub("time:-1h") == "a\nb\nc\n")
-    // Whatever was published before the program was started is older than that.
+    // All records published before the program started are older.
     #expect(try sub("time:-1ms") == "")
   }
 
@@ -67,7 +67,7 @@ import Testing
   }
 
   @Test(arguments: ["skip", "fail"]) func recordsThatAreGoneAreSkippedOrAFailure(policy: String) throws {
-    // What the topic says is the other way round.
+    // The topic's setting is the opposite.
     try broker.run(
       "topic", "create", "t", "--replay-records", "2", "--lag", policy == "skip" ? "fail" : "skip")
     try publish("a", "b", "c", "d", "e", to: "t")
@@ -81,7 +81,7 @@ import Testing
       if skips {
         #expect(
           process.standardError.text
-            == "sluice: 2 records were dropped before they were requested; going on at offset 3\n")
+            == "sluice: 2 records were dropped before they were requested; continuing at offset 3\n")
       }
     }
   }

@@ -8,16 +8,16 @@ import Testing
 
 @testable import SluiceTool
 
-/// Every way out for text, with texts that peers choose to harm: no command prints a character to a terminal that the terminal obeys, nor do the log and the admin
-/// listener have one.
+/// Harmful texts chosen by peers, in every output. No command prints a character to a terminal that the terminal would interpret, and neither the log nor the
+/// admin listener contains one.
 ///
-/// The texts come from a seed, which is printed; `SLUICE_SEED_BASE=n` plays the texts of n.
+/// The texts are made from a seed, which is printed; `SLUICE_SEED_BASE=n` replays the texts of seed n.
 @Suite(.onItsOwnThread) struct TextOracleTests {
   private let texts: HostileTexts
   private let directory: TemporaryDirectory
   private let broker: BrokerProcess
 
-  /// Names of topics, which can't have control characters, but others that reorder text.
+  /// Topic names can't contain control characters, but can contain others that reorder text.
   private let topic, failed, missing, other: String
   private let user, failure, client, payload, key, header: String
 
@@ -46,7 +46,7 @@ import Testing
     ]
   }
 
-  /// Command lines by commands, in their order; each prints what it can of the texts, in answers and in complaints.
+  /// Command lines by command, in order. Each prints as many of the texts as possible, in output and in error messages.
   private var lines: [(command: String, arguments: [[String]])] {
     let file = directory.file
     return [
@@ -164,7 +164,7 @@ import Testing
     }
     try run("pub", topic, "-q", "bytes")
     try run("topic", "fail", failed, failure)
-    // Clients that are attached, and one whose demand is used up.
+    // Attached clients, and one whose demand is used up.
     let service = try broker.start(["reply", "replies", "--exec", "cat"], environment: environment)
     let slow = try broker.start(["sub", topic, "--demand", "1", "--from", "new"], environment: environment)
     try eventually("the two subscribers") {
@@ -219,9 +219,9 @@ import Testing
   }
 }
 
-/// Texts that harm a terminal which obeys them.
+/// Texts that would harm a terminal that interprets them.
 private struct HostileTexts {
-  /// What a text begins a line of its own with.
+  /// The start of lines that a text forges.
   private static let forged = "FORGED"
   private static let controls = [
     "\u{1B}]0;T\u{7}", "\u{1B}[2J", "\u{1B}c", "\u{9B}31m", "\u{9D}0;T\u{9C}", "\u{85}", "\u{8}", "\u{7F}",
@@ -233,7 +233,7 @@ private struct HostileTexts {
     "\u{2069}",
   ]
   private static let letters = ["a", "z", "é", "漢", "7"]
-  /// What `sluice` itself, and the terminal, write.
+  /// Control sequences of `sluice` itself and the terminal.
   private static let own = [
     "\u{1B}[K\r\r\n", "\r\n", "\r\u{1B}[K", "\u{1B}[K", "\u{1B}[H", "\u{1B}[J", "\u{1B}[?1049h",
     "\u{1B}[?1049l", "\u{1B}[?25h",
@@ -262,9 +262,9 @@ private struct HostileTexts {
     (0..<12).reduce(into: "x") { text, _ in text += pick(Self.controls + Self.orders + Self.letters) }
   }
 
-  /// The first character that a terminal obeys, or a line that a peer has begun; nil if there is none.
+  /// The first character that a terminal would interpret, or a line that a peer has forged; nil if there is none.
   ///
-  /// - Parameter hasPayload: whether the payload of a record may take several lines.
+  /// - Parameter hasPayload: whether the payload of a record may have several lines.
   func violation(in output: String, hasPayload: Bool = false) -> String? {
     let rest = Self.own.reduce(Array(output.unicodeScalars)) { rest, sequence in
       Self.removing(Array(sequence.unicodeScalars), from: rest)

@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What the environment tells `sluice`: each variable does what its option does, and the option stands before it.
+/// Environment variables of `sluice`: each has the effect of its option, and the option overrides it.
 @Suite(.onItsOwnThread) struct ToolEnvironmentTests {
   private func list(
     at server: String, _ variables: [String: String] = [:], _ options: [String] = []
@@ -52,7 +52,7 @@ import Testing
       let right = try list(at: server, all.merging([variable: other]) { $1 }, [option, all[variable]!])
       #expect(right.currentExit == .code(0), "\(option): \(right.messages)")
     }
-    // What is meant for such servers is no mistake where another one is asked; as an option it is.
+    // The TLS variables are ignored with a server without TLS; with the options it is an error.
     let plain = try list(at: broker.address, all)
     #expect(plain.currentExit == .code(0), "\(plain.messages)")
     #expect(try list(at: broker.address, [:], ["--tls-ca", certificates.authority]).currentExit == .code(2))
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  /// 0.0.0.0 leads to this machine, but doesn't say so.
+  /// 0.0.0.0 reaches this machine, but isn't a loopback address.
   @Test func credentialsArentSentInTheClearUnlessThatIsSaid() throws {
     let directory = try TemporaryDirectory()
     try writeFile(directory.file("password"), Array("correct horse\n".utf8))

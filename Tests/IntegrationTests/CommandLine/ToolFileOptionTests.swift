@@ -11,7 +11,7 @@ import Testing
   }
 
   private func start(_ arguments: [String], input: ChildProcess.Input = .nothing) throws -> ChildProcess {
-    // None of them asks for it.
+    // None of these commands connects to this server.
     try ChildProcess(
       BuiltProduct.path("sluice"), arguments, environment: ["SLUICE_SERVER": "nowhere"], input: input)
   }
@@ -42,13 +42,13 @@ import Testing
         "topic", "list", "--user", "alice", "--password-file", directory.file(password), code: code)
     }
     try list("first", code: 0)
-    // A password is a line.
+    // A password is a single line.
     try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"), code: 1)
     try writeFile(directory.file("second"), Array("battery staple".utf8))
     try run("user", "passwd", "alice", "--file", users, "--password-file", directory.file("second"))
     broker.process.signal(SIGHUP)
     try eventually("the file is read again") {
-      broker.process.standardError.text.contains("reread users, keys and permissions")
+      broker.process.standardError.text.contains("users, keys and permissions were read again")
     }
     try list("first", code: 1)
     try list("second", code: 0)
@@ -58,7 +58,7 @@ import Testing
 
   // MARK: Tokens
 
-  /// A token with these options more.
+  /// A token made with these additional options.
   private func token(_ options: String...) throws -> [String: Any] {
     let made = try start(
       ["token", "make", "--key", directory.file("k.pem"), "--key-id", "k", "--subject", "shop"] + options)
@@ -117,7 +117,7 @@ import Testing
     let rows = over.standardOutput.lines
     #expect(rows.contains { $0.hasPrefix("signature ") && $0.hasSuffix(" right") }, "\(rows)")
     #expect(rows.contains { $0.hasPrefix("expires ") && $0.hasSuffix(" ago") }, "\(rows)")
-    #expect(over.standardError.text.contains("a broker with this key wouldn't take the token"))
+    #expect(over.standardError.text.contains("a broker with this key would refuse the token"))
     #expect(try shown("long").currentExit == .code(0))
   }
 
@@ -128,7 +128,7 @@ import Testing
     defer { for store in [data, data + ".copy"] { removeStore(store) } }
     let broker = try BrokerProcess("--data", data)
     try broker.run("topic", "create", "t", "--storage", "durable")
-    // The first is less than a pipe holds.
+    // The first one is less than a pipe's buffer.
     for size in [20_000, 100_000, 100_000] {
       try broker.run(
         "pub", "t", "--ack", "durable", "--quiet", "--delimiter", "none",
@@ -142,7 +142,7 @@ import Testing
     #expect(export.standardError.text == "")
     let bytes = export.standardOutput.bytes
 
-    // Its reader is long in beginning.
+    // The export's reader starts late.
     let reader = try HeldCommand()
     let sluice = try BuiltProduct.path("sluice")
     let pipe = try ChildProcess(
@@ -156,14 +156,14 @@ import Testing
 
     let process = try start(["store", "import", data + ".copy", "--progress", "--quiet"], input: .open)
     try process.write(Array(bytes.dropLast(50)))
-    // The rest is long in coming.
+    // The rest of the input arrives late.
     let line = try process.standardError.line(startingWith: "sluice: ")
     #expect(line.hasSuffix(" KiB"), "\(line)")
     try process.write(Array(bytes.suffix(50)))
     process.closeInput()
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     #expect(process.standardError.lines.allSatisfy { $0.hasSuffix(" KiB") }, "\(process.messages)")
-    // An import begins an epoch of its own, so the stores differ in that.
+    // An import starts its own epoch; only that differs.
     let verified = try [data, data + ".copy"].map { try run("store", "verify", $0).standardOutput.text }
     #expect(verified[0] == verified[1] && verified[0].contains("no damage"))
   }

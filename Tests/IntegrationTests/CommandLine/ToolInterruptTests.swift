@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Ctrl-C, and failures that come from elsewhere, in commands that last.
+/// Ctrl-C, and failures of other processes, during long-running commands.
 @Suite(.onItsOwnThread) struct ToolInterruptTests {
   private let broker: BrokerProcess
 
@@ -26,7 +26,7 @@ import Testing
     try expectInterrupted(ping)
     let lines = ping.standardOutput.lines
     #expect(lines.first?.hasPrefix("\(broker.address) (sluiced") == true)
-    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: least ") == true, "\(lines.last ?? "")")
+    #expect(lines.last?.hasPrefix("\(lines.count - 1) round trips: min ") == true, "\(lines.last ?? "")")
   }
 
   @Test func aRequestIsGivenUp() throws {
@@ -56,13 +56,13 @@ import Testing
     try eventually("nothing is left") { try broker.client().list(limit: 10).topics.isEmpty }
   }
 
-  /// A subscriber whose command has begun, and which was interrupted then.
+  /// A subscriber that was interrupted after its command had started.
   private func interruptedWorker(_ command: HeldCommand) throws -> ChildProcess {
     try broker.client().publishAll(["a", "b"], to: "t")
     let process = try broker.sluice("sub", "t", "--exec", "echo begun; \(command.text); echo done")
     _ = try process.standardOutput.line(startingWith: "begun")
     process.signal(SIGINT)
-    // It takes no more, and waits for what has begun.
+    // It accepts no more records, and waits for the started command.
     try broker.waitForSubscriptions(0, on: "t")
     #expect(process.currentExit == nil)
     return process
@@ -73,7 +73,7 @@ import Testing
     let process = try interruptedWorker(command)
     try eventually("it says what it waits for") {
       process.standardError.lines == [
-        "sluice: waiting for the command of a record to end; another signal ends this program at once"
+        "sluice: waiting for the command of a record to end; to end at once, send another signal"
       ]
     }
     command.letGo()
@@ -110,7 +110,7 @@ import Testing
       let process = try broker.run(["sub", "t"] + options, code: 3)
       #expect(process.standardError.text == "sluice: the topic failed: the source is gone\n", "\(options)")
     }
-    // A subscriber that has all wanted records before the end doesn't wait for it.
+    // A subscriber that has received all requested records doesn't wait for the end.
     #expect(try broker.run("sub", "t", "--count", "1").standardOutput.text == "a\n")
   }
 }

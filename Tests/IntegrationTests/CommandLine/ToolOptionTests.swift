@@ -3,11 +3,11 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Options of `sluice` that no other test has in a process.
+/// Options of `sluice` that no other test uses in a process.
 @Suite(.onItsOwnThread) struct ToolOptionTests {
   @Test func publishingSaysHowFarItIsAndHowMuchItWas() throws {
     let broker = try BrokerProcess()
-    // At one a second it can't be done before it says something.
+    // At one record a second, it prints progress before it is done.
     let slow = try broker.run("pub", "t", "a", "b", "c", "--rate", "1", "--progress")
     let lines = slow.standardError.lines
     #expect(lines.count >= 2 && lines[0].contains("not acknowledged yet"), "\(lines)")
@@ -57,7 +57,7 @@ import Testing
   @Test func aServiceAnswersSeveralAtATime() throws {
     let broker = try BrokerProcess()
     try broker.client().create("s")
-    // Each waits for the other, and would for ever if it had to wait for its turn.
+    // Each command waits for the other one, so both must run at once.
     let directory = try TemporaryDirectory()
     let command = """
       read name; cd '\(directory.path)'; touch $name
@@ -103,7 +103,7 @@ import Testing
     let quiet = try broker.run("ping", "--quiet", "--timeout", "2m")
     #expect(quiet.standardOutput.text == "" && quiet.standardError.text == "")
     let silent = try FakeServer { _ in .send([]) }
-    // The patience of other tests would be this one's.
+    // The helper `sluice(_:)` isn't used here, because it sets a long keepalive.
     let process = try ChildProcess(
       BuiltProduct.path("sluice"), ["--server", silent.address, "ping", "--timeout", "100ms"])
     #expect(try process.waitForExit() == .code(1))

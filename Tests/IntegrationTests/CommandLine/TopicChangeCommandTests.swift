@@ -9,7 +9,7 @@ import Testing
     let subscriber = try broker.sluice("sub", "t")
     try subscriber.standardOutput.wait(bytes: 6)
     let set = try broker.run("topic", "set", "t", "--keep", "48h", "--lag", "fail").standardOutput.text
-    #expect(set == "t has replay-age 2d, lag fail now\n")
+    #expect(set == "Changed topic t (replay-age 2d, lag fail)\n")
     #expect(try broker.shown("t")["replay_age_ms"] as? Int == 172_800_000)
     #expect(
       try broker.run("topic", "set", "t", "--replay-records", "1", "--json").standardOutput.lines.count == 1)
@@ -44,15 +44,15 @@ import Testing
     try broker.run(["pub", "t", "--quiet"] + (0..<20).map { "\($0)" })
     #expect(
       try broker.run("topic", "trim", "t", "--before", "5").standardOutput.text
-        == "t has 15 records now, from offset 5 on\n")
+        == "Trimmed topic t: 15 records left, from offset 5\n")
     #expect(
       try broker.run("topic", "trim", "t", "--keep-last", "2").standardOutput.text
-        == "t has 2 records now, from offset 18 on\n")
+        == "Trimmed topic t: 2 records left, from offset 18\n")
     #expect(try broker.run("sub", "t", "--until-live").standardOutput.text == "18\n19\n")
     #expect(try broker.run("topic", "trim", "t", "--before", "21", code: 1).standardError.lines.count == 1)
     #expect(
       try broker.run("topic", "purge", "t", "--yes").standardOutput.text
-        == "t has no records now; the next gets offset 20\n")
+        == "Purged topic t: no records left, the next gets offset 20\n")
     #expect(try broker.run("sub", "t", "--until-live").standardOutput.text == "")
     let quiet = [
       ["create", "u"], ["set", "t", "--keep", "1h"], ["trim", "t", "--keep-last", "1"],

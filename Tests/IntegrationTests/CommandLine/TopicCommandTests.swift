@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// `sluice topic`, and what `--json` of it tells.
+/// `sluice topic`, and its output with `--json`.
 @Suite(.onItsOwnThread) struct TopicCommandTests {
   @Test func everySettingIsMadeAndShown() throws {
     let data = try TemporaryDirectory()
@@ -16,7 +16,7 @@ import Testing
       for answer in [made, try broker.shown("t.\(index)")] {
         #expect(setting.holds(in: answer), "\(setting.option) \(setting.value): \(answer)")
       }
-      // It isn't what a topic has without the option.
+      // It differs from the value without the option.
       #expect(!setting.holds(in: plain), "\(setting.option) \(setting.value)")
     }
     let shown = try broker.run("topic", "show", "t.0").standardOutput.lines
@@ -69,7 +69,7 @@ import Testing
     try broker.run("topic", "delete", "open", "--yes")
     try broker.run("topic", "show", "open", code: 1)
     #expect(try broker.run("topic", "list", "--json").standardOutput.lines.count == 2)
-    // What was mistyped isn't made to be ended.
+    // A mistyped name doesn't create a topic in order to end it.
     for command in [["complete", "nothing"], ["fail", "nothing", "x"], ["delete", "nothing", "--yes"]] {
       #expect(try broker.run(["topic"] + command, code: 1).standardError.text.contains("nothing"))
     }

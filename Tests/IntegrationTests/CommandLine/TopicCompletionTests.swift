@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Names of topics, as shells offer them.
+/// Completions of topic names in shells.
 @Suite(.onItsOwnThread) struct TopicCompletionTests {
   private let broker: BrokerProcess
   private let directory: TemporaryDirectory
@@ -16,12 +16,12 @@ import Testing
     }
   }
 
-  /// Nil where it isn't installed.
+  /// Nil if it isn't installed.
   private func path(of shell: String) -> String? {
     ["/bin", "/usr/bin", "/usr/local/bin"].map { "\($0)/\(shell)" }.first { access($0, X_OK) == 0 }
   }
 
-  /// Runs a program of the shell's, for which `$1` is the script of completions, where `sluice` is what was built.
+  /// Runs a program of the shell, in which `$1` is the completion script and `sluice` the built program.
   private func run(
     _ shell: String, _ options: [String], _ program: String, _ arguments: [String], server: String
   ) throws -> [String] {
@@ -45,7 +45,7 @@ import Testing
 
   // MARK: bash
 
-  /// What bash offers behind these words, of which the last is the one that is being written.
+  /// The completions that bash offers after these words; the last word is incomplete.
   private func bash(_ words: String..., server: String? = nil) throws -> [String] {
     let program = """
       source "$1"; shift
@@ -64,7 +64,7 @@ import Testing
     #expect(try bash("sub", "--dead-letters=orders.e") == ["orders.eu"])
     #expect(try bash("sub", "none") == [])
     #expect(try bash("pub", "orders", "orders") == [])
-    // The shell replaces what is behind the colon.
+    // The shell replaces the part after the colon.
     #expect(try bash("sub", "till", ":", "") == ["1"])
     #expect(try bash("sub", "till") == ["till:1"])
     #expect(try bash("sub", "ét") == ["été.un"])
@@ -109,7 +109,7 @@ import Testing
 
   @Test func zshOffersThemToo() throws {
     guard path(of: "zsh") != nil else { return print("there is no zsh here: skipped") }
-    // Stands in for the shell's own functions, which want a terminal.
+    // Replaces the shell's own functions, which need a terminal.
     let program = """
       compdef() { }
       source "$1"; shift
@@ -130,7 +130,7 @@ import Testing
     #expect(access(directory.file("pwned"), F_OK) != 0)
   }
 
-  // MARK: The list that they ask for
+  // MARK: The list that completions use
 
   @Test func aListMayBeAPartOfAll() throws {
     func list(_ options: String...) throws -> String {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What new topics are, as `sluiced` is told by its options: each setting as the default of all, and by a rule.
+/// Options of `sluiced` for new topics: each setting as a default for all topics, and by a rule.
 @Suite(.onItsOwnThread) struct TopicDefaultTests {
   private let directory: TemporaryDirectory
   private var data: String { directory.file("data") }
@@ -10,7 +10,7 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  /// The settings in groups that a topic can have together, each at one value: a durable topic neither starts over nor is compacted.
+  /// The settings, in groups that a topic can combine, each with one value: a durable topic neither restarts nor is compacted.
   private static var groups: [[TopicSetting]] {
     var groups: [[TopicSetting]] = [[], [], [], [], []]
     for setting in TopicSetting.all {

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Topics with their settings, without records, from one broker to another: `sluice topic list --settings`, `sluice topic create --file`.
+/// Copies topics with their settings, without records, from one broker to another: `sluice topic list --settings`, `sluice topic create --file`.
 @Suite(.onItsOwnThread) struct TopicDefinitionCommandTests {
   private let data = try! (TemporaryDirectory(), TemporaryDirectory())
 
@@ -24,10 +24,10 @@ import Testing
     try definitions.write(toFile: file, atomically: true, encoding: .utf8)
     #expect(
       try second.run("topic", "create", "--file", file).standardError.text
-        == "sluice: \(TopicSetting.all.count + 2) topics are there\n")
+        == "sluice: \(TopicSetting.all.count + 2) topics exist with these settings\n")
     #expect(try settings(second) == definitions)
     #expect(try second.run("sub", "by.use", "--until-live").standardOutput.text == "")
-    // Again nothing is to be done.
+    // Repeating it changes nothing.
     let again = try second.run("topic", "create", "--file", "-", "-q", input: .bytes(Array(definitions.utf8)))
     #expect(again.standardError.text.isEmpty && again.standardOutput.text.isEmpty)
     #expect(try settings(second) == definitions)

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// `sluice ping` and `sluice top`: how often, how far apart, and in which form.
+/// `sluice ping` and `sluice top`: repetitions, intervals and output formats.
 @Suite(.onItsOwnThread) struct WatchOptionTests {
   private let broker: BrokerProcess
 
@@ -17,14 +17,14 @@ import Testing
     }
     #expect(try lines().count == 1)
     #expect(try lines("--count", "1").count == 1)
-    // An answer each, and what they come to.
+    // A line for each reply, and a summary.
     let three = try lines("--count", "3", "--interval", "0")
-    #expect(three.count == 4 && three[3].hasPrefix("3 round trips: least "), "\(three)")
+    #expect(three.count == 4 && three[3].hasPrefix("3 round trips: min "), "\(three)")
     #expect(three.prefix(3).allSatisfy { $0.hasPrefix("\(broker.address) (sluiced") })
     #expect(try lines("--count", "3", "--interval", "0", "--quiet").isEmpty)
   }
 
-  /// That it takes at least as long as it must is asserted; how much longer isn't.
+  /// The test checks the minimum time, but not the maximum.
   @Test func theIntervalIsBetweenThem() throws {
     let start = Deadline.now
     try broker.run("ping", "--count", "3", "--interval", "100ms", "--timeout", "15m", "--quiet")
@@ -40,7 +40,7 @@ import Testing
       try broker.run(["top", "--interval", "10ms"] + options).standardOutput.lines
     }
     #expect(try lines("--once").count == 3)
-    // A title, a head and a line each, and an empty one between two.
+    // A title, a header and a line each, with an empty line between two.
     let three = try lines("--count", "3")
     #expect(three.count == 11 && three.count { $0.hasPrefix("t  ") } == 3, "\(three)")
     let objects = try lines("--count", "2", "--json").map(object)
@@ -69,7 +69,7 @@ import Testing
     #expect(line["outstanding"] as? Int == 0)
     let table = try broker.run("top", "--once", "--interval", "10ms").standardOutput.lines
     #expect(
-      table.last?.hasSuffix(" (1 waits)") == true && table.last?.contains(" slow for ") == true, "\(table)")
+      table.last?.hasSuffix(" (1 blocked)") == true && table.last?.contains(" slow for ") == true, "\(table)")
     publisher.stop()
   }
 

@@ -2,7 +2,7 @@ import ReactiveCore
 import SluiceClient
 import TestSupport
 
-/// The one member of a group: it gets every record done in the end, some not at first.
+/// The only member of a group: it finally acknowledges every record, after retries of some.
 final class CrashGroup: Sendable {
   private struct State {
     var delivered: Set<CrashRecord> = []
@@ -22,7 +22,7 @@ final class CrashGroup: Sendable {
 
   var failure: String? { state.value.failure }
 
-  /// Joins on that client.
+  /// Joins with that client.
   func start(on client: Client) {
     let watch = client.group(
       Self.name, of: topic, options: GroupOptions(acknowledgement: .explicit), from: .earliest
@@ -42,7 +42,7 @@ final class CrashGroup: Sendable {
     state.update { $0.watch = watch }
   }
 
-  /// Its program ends.
+  /// Stops, as if its program had ended.
   func stop() {
     state.update { $0.watch.take() }?.cancel()
   }

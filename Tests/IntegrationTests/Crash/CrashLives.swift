@@ -1,13 +1,13 @@
 import SluiceWire
 import TestSupport
 
-/// Topics that are made, ended and deleted between crashes: whatever was confirmed is so for ever.
+/// Topics that are created, completed and deleted between crashes. Every confirmed change must persist.
 struct CrashLives {
   private var count = 0
-  /// Those that are there, and how they have ended.
+  /// The existing topics, and their terminal events.
   private var lives: [String: Complete.Ending?] = [:]
 
-  /// Makes one, and does something to another.
+  /// Creates a topic, and changes another.
   mutating func change(_ broker: BrokerProcess, _ random: inout SeededRandom) throws {
     let client = try broker.client("changer")
     count += 1

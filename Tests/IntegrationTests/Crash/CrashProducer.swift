@@ -1,21 +1,21 @@
 import SluiceClient
 import TestSupport
 
-/// Publishes numbered records, as many as it is allowed, a few at a time; keeps account of what was acknowledged.
+/// Publishes numbered records, a few at a time, up to the allowed number, and records their acknowledgements.
 final class CrashProducer: Sendable {
   private struct State {
     var subject: TopicSubject?
-    /// Of the subject: what earlier ones are told doesn't count.
+    /// The number of the present subject; callbacks of earlier ones are ignored.
     var life = 0
     var next: UInt64 = 0
-    /// The sequence behind the last that was ever given to a subject.
+    /// The sequence after the last one passed to any subject.
     var sent: UInt64 = 0
     var allowed: UInt64 = 0
     var underWay = 0
     var isPumping = false
     var acknowledged: UInt64 = 0
     var arrivals = ClusterArrivals()
-    /// The last one whose offset was told.
+    /// The last sequence with a reported offset.
     var receipt: (sequence: UInt64, offset: UInt64)?
     var failure: String?
   }
@@ -26,7 +26,7 @@ final class CrashProducer: Sendable {
   let id: UInt64
   let acknowledgement: TopicSubject.Acknowledgement
   private let state = Shared(State())
-  /// Told of each acknowledgement, with the sequence behind it, on the client's loop.
+  /// Called on the client's loop for each acknowledgement, with the next sequence.
   private let onAcknowledgement: @Sendable (UInt64) -> Void
 
   init(
@@ -39,7 +39,7 @@ final class CrashProducer: Sendable {
     self.onAcknowledgement = onAcknowledgement
   }
 
-  /// Publishes on that client from now on, beginning at a number that isn't behind what was acknowledged, as a program does that was started again.
+  /// Starts publishing with that client, from a sequence that isn't beyond the acknowledged ones, as a restarted program does.
   func start(on client: Client, from sequence: UInt64) {
     let subject = client.subject(
       topic, acknowledgement: acknowledgement, producer: .init(id: id, firstSequence: sequence))
@@ -53,7 +53,7 @@ final class CrashProducer: Sendable {
     pump()
   }
 
-  /// Its program ends.
+  /// Stops, as if its program had ended.
   func stop() {
     state.update { state in
       state.life += 1
@@ -61,34 +61,34 @@ final class CrashProducer: Sendable {
     }
   }
 
-  /// Measures gaps between acknowledgements from now on.
+  /// Starts measuring gaps between acknowledgements.
   func restart() {
     state.update { $0.arrivals.restart() }
   }
 
-  /// Lets it publish so many more.
+  /// Allows `count` more records.
   func allow(_ count: UInt64) {
     state.update { $0.allowed = max($0.allowed, $0.next) + count }
     pump()
   }
 
-  /// What is behind the last one that was acknowledged, and given to a subject.
+  /// The sequences after the last acknowledged record, and after the last one passed to a subject.
   var acknowledged: UInt64 { state.value.acknowledged }
   var sent: UInt64 { state.value.sent }
   var receipt: (sequence: UInt64, offset: UInt64)? { state.value.receipt }
-  /// Acknowledgements.
+  /// The arrivals of acknowledgements.
   var arrivals: ClusterArrivals { state.value.arrivals }
   var isIdle: Bool {
     state.update { $0.acknowledged >= $0.allowed && $0.next >= $0.allowed && $0.underWay == 0 }
   }
   var failure: String? { state.value.failure }
-  /// Where it has come to, for messages.
+  /// The state, for failure messages.
   var account: String {
     let state = state.value
     return "next \(state.next), sent \(state.sent), allowed \(state.allowed), under way \(state.underWay)"
   }
 
-  /// One thread at a time hands over, so that the subject's numbers are the records' own.
+  /// One thread at a time passes records on, so that the subject's sequences equal the records' own.
   private func pump() {
     let mayPump = state.update { state in
       if state.isPumping { return false }

@@ -2,23 +2,23 @@ import ReactiveCore
 import SluiceClient
 import TestSupport
 
-/// Reads a topic with a durable cursor that it commits now and then, and keeps what it has read, as the topic has it.
+/// Reads a topic with a durable cursor that it commits at times, and keeps a copy of the records, as the topic has them.
 ///
-/// Behind some of its commits it publishes a record to the same topic: when that is acknowledged as durable, the commit is on disk, too.
+/// After some of its commits it publishes a marker record to the same topic. Once that is acknowledged as durable, the commit is on disk, too.
 final class CrashReader: Sendable {
   private struct State {
     var records: [CrashRecord] = []
     /// By producer.
     var arrivals: [UInt64: ClusterArrivals] = [:]
-    /// Counts subscriptions: earlier ones are over.
+    /// The number of the present subscription; earlier ones have ended.
     var life = 0
-    /// A subscription has begun, and nothing has come yet.
+    /// Whether the subscription has just started, with no record yet.
     var isBeginning = true
-    /// No commit was beyond that.
+    /// The highest commit sent.
     var committed: UInt64 = 0
-    /// A commit of that is on disk.
+    /// The highest commit known to be on disk.
     var durable: UInt64 = 0
-    /// Connections so far, and the commit that waits for the marker with the sequence, on the connection on which both were sent.
+    /// The number of connections so far; and the commit that waits for the marker with the sequence, on the connection on which both were sent.
     var connections = 0
     var waiting: (sequence: UInt64, offset: UInt64, connection: Int)?
     var random: SeededRandom
@@ -46,7 +46,7 @@ final class CrashReader: Sendable {
     }
   }
 
-  /// Its program ends.
+  /// Stops, as if its program had ended.
   func stop() {
     marker.stop()
     let former = state.update { state in
@@ -59,7 +59,7 @@ final class CrashReader: Sendable {
     for watch in former { watch.cancel() }
   }
 
-  /// Subscribes, and publishes its markers, on that client.
+  /// Subscribes and publishes its markers with that client.
   func start(on client: Client) {
     let connections = client.connectionState.sink { [state] in
       if case .connected = $0 { state.update { $0.connections += 1 } }
@@ -83,7 +83,7 @@ final class CrashReader: Sendable {
     state.update { $0.arrivals[producer] ?? ClusterArrivals() }
   }
 
-  /// Measures gaps between records from now on.
+  /// Starts measuring gaps between records.
   func restart() {
     state.update { state in
       for producer in state.arrivals.keys { state.arrivals[producer]?.restart() }
@@ -94,7 +94,7 @@ final class CrashReader: Sendable {
   var durable: UInt64 { state.value.durable }
   var failure: String? { state.value.failure ?? marker.failure }
 
-  /// On the client's loop.
+  /// Called on the client's loop.
   private func receive(_ event: TopicEvent<TopicRecord>, in life: Int) {
     guard life == state.value.life else { return }
     switch event {

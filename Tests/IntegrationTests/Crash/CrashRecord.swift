@@ -1,9 +1,9 @@
-/// What a producer publishes under one of its numbers. The bytes follow from the two, so that every reader can verify them.
+/// The record that a producer publishes with one of its sequences. Its bytes are derived from the two, so that every reader can verify them.
 struct CrashRecord: Hashable, CustomStringConvertible {
   var producer: UInt64
   var sequence: UInt64
 
-  /// "7:12:" and up to 2,000 bytes more; rarely 60,000.
+  /// Such as "7:12:", followed by up to 2,000 bytes, rarely by 60,000.
   var payload: [UInt8] {
     var mixed = producer &* 0x9E37_79B9_7F4A_7C15 ^ sequence &* 0xBF58_476D_1CE4_E5B9
     mixed ^= mixed >> 31
@@ -17,7 +17,7 @@ struct CrashRecord: Hashable, CustomStringConvertible {
     self.sequence = sequence
   }
 
-  /// Nil for bytes that no producer publishes.
+  /// Nil if no producer publishes these bytes.
   init?(_ payload: [UInt8]) {
     let parts = payload.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
     guard parts.count == 3, let producer = UInt64(String(decoding: parts[0], as: UTF8.self)),

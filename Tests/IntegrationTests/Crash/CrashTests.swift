@@ -4,9 +4,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A broker that is killed at any moment, again and again, and started on the same directory: what it has promised holds.
+/// A broker that is repeatedly killed at any moment and restarted on the same directory keeps its guarantees.
 ///
-/// `SLUICE_CRASHES` says how often, `SLUICE_SEED` repeats a run as far as chance is the test's own.
+/// `SLUICE_CRASHES` sets the number of crashes. `SLUICE_SEED` repeats a run, as far as the test itself is random.
 @Suite(.onItsOwnThread) struct CrashTests {
   private static var crashes: Int {
     getenv("SLUICE_CRASHES").flatMap { Int(String(cString: $0)) } ?? 20
@@ -54,7 +54,7 @@ import Testing
       try lives.check(broker)
     }
 
-    // Everything gets through in the end, and a broker that ends in order loses nothing at all.
+    // In the end every record is acknowledged, and an orderly shutdown loses none.
     for topic in topics {
       try eventually("everything is acknowledged on \(topic.name)") {
         try topic.requireHealth()
@@ -86,7 +86,7 @@ import Testing
     for client in clients.values { client.close() }
   }
 
-  /// Lets all clients work until some records were acknowledged, a random number. Sometimes a program ends first, and another replaces it.
+  /// Lets all clients work until a random number of records is acknowledged. Sometimes a program ends first, and another replaces it.
   private func work(
     _ topics: [CrashTopic], _ clients: inout [String: Client], at address: String,
     _ random: inout SeededRandom
@@ -125,7 +125,7 @@ import Testing
     pause(Double(random.next() % 20_000) / 1e6)
   }
 
-  /// A broker that is killed before it is ready, or soon after.
+  /// Starts a broker and kills it before it is ready, or soon after.
   private func crashAtStart(_ data: String, _ random: inout SeededRandom) throws {
     let process = try ChildProcess(
       BuiltProduct.path("sluiced"), ["--listen", "127.0.0.1:0", "--data", data, "--admin", "off"])
@@ -151,7 +151,7 @@ import Testing
   }
 }
 
-/// A store's files, and its directory.
+/// Removes a store's files and its directory.
 func removeStore(_ path: String) {
   guard let directory = opendir(path) else { return }
   while let entry = readdir(directory) {

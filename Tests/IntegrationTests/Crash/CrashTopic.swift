@@ -2,18 +2,18 @@ import SluiceClient
 import SluiceWire
 import TestSupport
 
-/// One durable topic of a crash test: its clients, and the records that are known to be in it for good.
+/// One durable topic of a crash test: its clients, and the records that must stay in it.
 final class CrashTopic {
   let name: String
   let sync: TopicSettings.Sync
   let producers: [CrashProducer]
   let reader: CrashReader
   let group: CrashGroup
-  /// The records that no crash may take any more.
+  /// The records that no later crash may lose.
   private(set) var stable: [CrashRecord] = []
-  /// Where each producer has come to in them.
+  /// The next sequence of each producer after them.
   private var progress: [UInt64: UInt64] = [:]
-  /// The epochs so far, each after a start.
+  /// The epochs so far, one for each start.
   private var epochs: [UInt64] = []
 
   init(_ name: String, _ sync: TopicSettings.Sync, index: UInt64, random: inout SeededRandom) {
@@ -45,11 +45,11 @@ final class CrashTopic {
     if let failure = reader.failure ?? group.failure { throw TestFailure(failure) }
   }
 
-  /// Looks at all that the broker has of the topic after a start, while others are at work on it.
+  /// Checks the broker's records of the topic after a start, while clients use it.
   ///
   /// - Parameters:
-  ///   - wasCut: the last broker ended without warning.
-  ///   - isThorough: looks also at what was found before.
+  ///   - wasCut: whether the last broker was killed.
+  ///   - isThorough: whether to check stable records again.
   func check(_ broker: BrokerProcess, wasCut: Bool, isThorough: Bool) throws {
     try requireHealth()
     let acknowledged = all.map { ($0, $0.acknowledged, $0.receipt) }
@@ -79,7 +79,7 @@ final class CrashTopic {
     settle(found)
   }
 
-  /// Each producer's records are there once, and in their order. Returns where each has come to.
+  /// Checks that each producer's records occur once, in order. Returns the next sequence of each.
   private func checkSequences(_ found: [CrashRecord]) throws -> [UInt64: UInt64] {
     var next = progress
     for (index, record) in found.enumerated() {
@@ -88,7 +88,7 @@ final class CrashTopic {
         throw TestFailure("\(name)@\(stable.count + index) is \(record), which no producer has published")
       }
       let expected = next[record.producer] ?? 0
-      // What was only received could be lost, and isn't published again then.
+      // Records that were only received may be lost, and then aren't published again.
       let mayMiss = !isSynchronous && producer.acknowledgement == .received
       guard record.sequence == expected || mayMiss && record.sequence > expected else {
         throw TestFailure("\(name)@\(stable.count + index) is \(record), where number \(expected) was next")
@@ -127,7 +127,7 @@ final class CrashTopic {
   }
 
   private func checkCursor(_ client: RawClient, atLeast durable: UInt64) throws {
-    // When it hears that records are lost, it takes its word back.
+    // The reader lowers `committed` when it learns that records are lost.
     let before = reader.committed
     let cursor = try client.listCursors(of: name).cursors.first { $0.name == CrashReader.cursor }
     let committed = max(before, reader.committed)
@@ -138,12 +138,12 @@ final class CrashTopic {
       cursor.nextOffset >= durable && cursor.nextOffset <= committed,
       "the cursor of \(name) is at \(cursor.nextOffset), with commits up to \(committed), of which \(durable) is durable"
     )
-    // Until its reader is back, it is in an epoch that the present one continues.
+    // Until its reader is back, the cursor is in an epoch that the present one continues.
     try require(
       epochs.contains(cursor.epoch), "the cursor of \(name) is in an epoch that the topic never had")
   }
 
-  /// What can't be lost any more isn't looked at again. Without always that is what was acknowledged as durable.
+  /// Marks records that can no longer be lost; they aren't checked again. Without sync `always`, these are the records acknowledged as durable.
   private func settle(_ found: [CrashRecord]) {
     var count = found.count
     if !isSynchronous {

@@ -2,14 +2,14 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What sessions of MQTT take of the broker's memory while their clients are away.
+/// The broker's memory for MQTT sessions whose clients are disconnected.
 ///
-/// `SLUICE_AWAY_SESSIONS` says how many there are; without it nothing is measured.
+/// `SLUICE_AWAY_SESSIONS` sets the number of sessions; without it the tests are skipped.
 @Suite(
   .onItsOwnThread, .enabled(if: AwaySessions.count > 0, "SLUICE_AWAY_SESSIONS isn't set"))
 struct AwaySessionMemoryTests {
   private static let topics = 10
-  /// In bytes, of a session with places in all of them. With 10,000 sessions, what the store has written with is among that.
+  /// In bytes, for a session with positions in all topics. With 10,000 sessions, this includes the memory in which the store has written.
   private static let most = 1024
 
   @Test(arguments: [false, true]) func aSessionThatIsAwayTakesLittle(isStored: Bool) throws {
@@ -21,14 +21,14 @@ struct AwaySessionMemoryTests {
         + (isStored ? ["--data", data] : []))
     let address = String(try #require(broker.addresses.last).dropFirst("mqtt://".count))
     for _ in 0..<2 { try traffic(broker) }
-    // What comes and goes with connections is there before, in the allocator's pockets.
+    // The first round allocates the memory that connections use temporarily; the allocator keeps it.
     try visits(address, expiry: 0)
     try settle(broker)
     let before = try broker.memory.anonymous
     try visits(address, expiry: 86_400)
     try settle(broker)
     let after = try broker.memory.anonymous
-    // What this takes is the topics' own, whatever sessions there are.
+    // This memory belongs to the topics, whatever the number of sessions.
     try traffic(broker)
     let place = isStored ? "stored" : "in memory"
     print(
@@ -36,14 +36,14 @@ struct AwaySessionMemoryTests {
     )
     #expect(after - before <= AwaySessions.count * Self.most)
 
-    // They are there, and are owed what has come.
+    // The sessions exist, and get the new messages.
     let client = try RawMQTT(address)
     try client.send(RawMQTT.connect("client \(AwaySessions.count / 2)", expiry: 86_400, isClean: false))
     #expect(try client.receive().body[0] == 1)
     #expect(try client.receive().type & 0xF0 == 0x30)
   }
 
-  /// As many records as an hour brings, of which the last ones stay.
+  /// Publishes as many records as an hour brings; the topics retain the last ones.
   private func traffic(_ broker: BrokerProcess) throws {
     let client = try broker.client("traffic")
     let payload = String(repeating: "x", count: 100)
@@ -70,7 +70,7 @@ struct AwaySessionMemoryTests {
   }
 
   private func settle(_ broker: BrokerProcess) throws {
-    // The broker's own connections, for what it stores, are left.
+    // The broker's own connections, for its stored topics, remain.
     try eventually("all clients are gone") { try broker.metric("connections") <= 4 }
     pause(2)
   }

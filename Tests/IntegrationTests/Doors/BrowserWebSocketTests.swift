@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A page in a browser, as a client by WebSocket.
+/// A page in a browser, as a WebSocket client.
 @Suite(.onItsOwnThread, .enabled(if: Chromium.path != nil, "chromium isn't installed"))
 struct BrowserWebSocketTests {
   private func open(_ options: String...) throws -> (BrokerProcess, HeadlessBrowser) {
@@ -44,7 +44,7 @@ struct BrowserWebSocketTests {
     withExtendedLifetime(broker) {}
   }
 
-  /// The page subscribes to a topic of MQTT and publishes a message there that is worth compressing. The browser compresses what it sends.
+  /// The page subscribes to an MQTT topic and publishes a compressible message there. The browser compresses its messages.
   @Test func aPageCompressesItsMessages() throws {
     let broker = try BrokerProcess(
       options: ["--listen", "ws://127.0.0.1:0", "--origins", "any", "--websocket-compression", "on"])

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What the door for HTTP has besides publishing and reading, with curl.
+/// Features of the HTTP gateway besides publishing and reading, with curl.
 @Suite(.onItsOwnThread, .enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
 struct CurlFeatureTests {
   private let broker: BrokerProcess
@@ -33,7 +33,7 @@ struct CurlFeatureTests {
     let member = try #require(first.split(separator: "\n").last.map(String.init))
     #expect(try curl("--data", "0", "\(groups)/ack?member=\(member)") == "{\"records\":1}\n")
     #expect(try curl("-X", "POST", "\(groups)/leave?member=\(member)") == "{\"records\":0}\n")
-    // Another member gets what the first one hadn't settled.
+    // Another member gets the records that the first one hadn't settled.
     let second = try curl(
       "-X", "POST", "-w", "%header{sluice-member}", "\(groups)/next?from=earliest&count=5&wait=20s")
     #expect(!second.contains("\"payload\":\"a\"") && second.contains("\"payload\":\"b\""), "\(second)")
@@ -113,7 +113,7 @@ struct CurlFeatureTests {
     }
     #expect(try curl("--data-binary", "a\nb\n", "\(topics)/t?lines").hasSuffix("200"))
     #expect(try curl("-H", "Accept: application/octet-stream", "\(topics)/t?until=live") == "ab200")
-    // The answer ends with the topic, and tells of its failure.
+    // The response ends with the topic, and reports its failure.
     let failed = try ChildProcess.sluice(["pub", "t", "c", "--fail", "broken"], server: broker.address)
     #expect(try failed.waitForExit() == .code(0), "\(failed.messages)")
     let lines = try curl("\(topics)/t")

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// curl against a broker.
+/// curl with a broker.
 @Suite(.onItsOwnThread, .enabled(if: access("/usr/bin/curl", X_OK) == 0, "curl isn't installed"))
 struct CurlTests {
   private func broker(_ options: String...) throws -> (BrokerProcess, topics: String) {
@@ -34,7 +34,7 @@ struct CurlTests {
     #expect(
       last.hasPrefix("{\"offset\":20000,\"topic\":\"t\",\"time\":\"")
         && last.hasSuffix(",\"payload\":\"line 19999\"}\n"))
-    // The same records by the native protocol.
+    // The native protocol delivers the same records.
     let reader = try ChildProcess.sluice(["sub", "t", "--until-live"], server: broker.address)
     #expect(try reader.waitForExit() == .code(0))
     let alsoSame = reader.standardOutput.text == "hello\n" + lines + "\n"
@@ -118,7 +118,7 @@ struct CurlTests {
     #expect(try status("other", "--user", "alice:secret words") == "403")
     #expect(try status("mine.a", "--user", "alice:wrong") == "401")
     #expect(try status("mine.a") == "401")
-    // By ALPN it names HTTP/1.0 alone.
+    // The client offers only HTTP/1.0 by ALPN.
     #expect(try status("mine.a", "--http1.0", "--user", "alice:secret words") == "200")
     let other = try ChildProcess(
       "/usr/bin/openssl",

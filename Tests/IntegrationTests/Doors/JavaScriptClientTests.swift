@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// MQTT.js, of Debian's package node-mqtt, against a broker: each QoS, a retained message and a will, with both versions of MQTT, over TCP and over WebSockets.
+/// MQTT.js, from Debian's package node-mqtt, with a broker: each QoS, a retained message and a will, with both versions of MQTT, over TCP and WebSocket.
 @Suite(
   .onItsOwnThread,
   .enabled(if: MQTTJS.isInstalled, "node-mqtt isn't installed: scripts/bootstrap.sh --tests"))

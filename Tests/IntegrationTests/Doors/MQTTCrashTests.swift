@@ -2,10 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A broker that is killed under the load of MQTT's clients, again and again, and started on the same directory: what was acknowledged at QoS 1 comes, and
-/// what was published at QoS 2 comes once.
+/// A broker that is repeatedly killed under the load of MQTT clients and restarted on the same directory. Every message acknowledged at QoS 1 is
+/// delivered; every message published at QoS 2 is delivered once.
 ///
-/// `SLUICE_CRASHES` says how often.
+/// `SLUICE_CRASHES` sets the number of crashes.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
@@ -14,7 +14,7 @@ struct MQTTCrashTests {
     getenv("SLUICE_CRASHES").flatMap { Int(String(cString: $0)) } ?? 5
   }
 
-  /// A client of paho for each end, of which each keeps its session; both count.
+  /// Two paho clients, a publisher and a subscriber, which keep their sessions and count messages.
   private static let program = """
     import collections, sys, threading, time
     import paho.mqtt.client as mqtt
@@ -101,7 +101,7 @@ struct MQTTCrashTests {
       "/usr/bin/env", ["PYTHONPATH=\(folder)", "python3", "-c", Self.program, port, "\(qos)"], input: .open)
     _ = try clients.standardOutput.line(startingWith: "ready")
     for _ in 1...Self.crashes {
-      // Behind some hundred messages, or none.
+      // Kill the broker after some hundred messages, or none.
       let target = clients.standardOutput.lines.count + Int.random(in: 0...40, using: &random)
       try eventually("messages are acknowledged") { clients.standardOutput.lines.count >= target }
       broker.process.signal(SIGKILL)

@@ -2,10 +2,10 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Mosquitto's clients against a broker, as processes.
+/// Mosquitto's clients with a broker, as processes.
 @Suite(.onItsOwnThread, .enabled(if: Mosquitto.isInstalled, "mosquitto-clients isn't installed"))
 struct MosquittoTests {
-  /// A broker with an address for MQTT, and the options that lead a client there.
+  /// A broker with an MQTT address, and the client options to connect to it.
   private func broker(_ options: String...) throws -> (BrokerProcess, client: [String]) {
     let broker = try BrokerProcess(options: ["--listen", "mqtt://127.0.0.1:0"] + options)
     let address = try #require(broker.addresses.first { $0.hasPrefix("mqtt://127.0.0.1:") })
@@ -19,12 +19,12 @@ struct MosquittoTests {
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
   }
 
-  /// A subscriber that prints each line at once.
+  /// A subscriber that prints each line immediately.
   private func subscriber(_ arguments: [String]) throws -> ChildProcess {
     try ChildProcess("/usr/bin/stdbuf", ["-oL", Mosquitto.subscriber] + arguments)
   }
 
-  /// What a subscriber prints until it has so many messages.
+  /// The output of a subscriber that exits after `count` messages.
   private func read(_ arguments: [String], _ count: Int) throws -> [String] {
     let process = try subscriber(arguments + ["-C", "\(count)"])
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
@@ -43,7 +43,7 @@ struct MosquittoTests {
       try read(
         client + ["-t", "a/b", "-q", qos, "-D", "subscribe", "user-property", "sluice-from", "last:2"], 2)
         == Array(lines.suffix(2)))
-    // The same records by the native protocol.
+    // The native protocol delivers the same records.
     let reader = try ChildProcess.sluice(["sub", "a.b", "--until-live"], server: broker.address)
     #expect(try reader.waitForExit() == .code(0))
     #expect(reader.standardOutput.lines == lines)
@@ -88,7 +88,7 @@ struct MosquittoTests {
         try publish(client + ["-t", "state/z", "-q", "1", "-r", "-m", "removed"])
         try publish(client + ["-t", "state/z", "-q", "1", "-r", "-n"])
       }
-      // The project's own client sees them where the broker has them.
+      // The project's own client sees them in the broker's topic.
       let reader = try ChildProcess.sluice(
         ["sub", "mqtt.retained", "--until-live", "--from", "earliest"], server: broker.address)
       #expect(try reader.waitForExit() == .code(0))
@@ -145,7 +145,7 @@ struct MosquittoTests {
     #expect(
       denied.standardOutput.text.contains("RC:135") || denied.messages.contains("uthorized"),
       "\(denied.messages)")
-    // A filter of which she may read nothing is refused, in both versions; one of which she may read something isn't.
+    // In both versions, a filter is denied if alice may read none of its topics, and granted if she may read some.
     let old = Array(alice.dropLast(6)) + ["-V", "mqttv311", "-u", "alice", "-P", "secret words"]
     for options in [alice, old] {
       let refused = try subscriber(options + ["-t", "other/#", "-t", "mine", "-d"])

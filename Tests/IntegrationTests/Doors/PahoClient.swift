@@ -1,6 +1,6 @@
-/// A client of paho for MQTT 5 whose events are waited for, in Python.
+/// A paho client for MQTT 5, in Python, with functions that wait for events.
 enum PahoClient {
-  /// Goes before a program.
+  /// The code placed before a program.
   static let prelude = """
     import os, queue, socket, subprocess, time
     import paho.mqtt.client as mqtt

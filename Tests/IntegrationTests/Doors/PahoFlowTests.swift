@@ -1,6 +1,6 @@
 import Testing
 
-/// What either side of MQTT 5 may send the other, with paho: topic aliases, receive maximum, packet sizes, and the demand of a lossless topic.
+/// Limits that the two sides of MQTT 5 set each other, with paho: topic aliases, receive maximum, packet sizes, and the demand of a lossless topic.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
@@ -34,7 +34,7 @@ struct PahoFlowTests {
       for client in (reader, plain):
           print([(m.topic, getattr(m.properties, "TopicAlias", 0)) for m in [client.get() for _ in range(4)]])
       """)
-    // paho shows a topic as it came, and leaves aliases to the program.
+    // paho shows a topic as received, and leaves aliases to the program.
     #expect(
       output == """
         [('a/b', 1), ('', 1), ('a/c', 0), ('', 1)]
@@ -43,7 +43,7 @@ struct PahoFlowTests {
         """)
   }
 
-  /// The marker is published behind all others, and comes before what isn't asked for.
+  /// The marker is published after all other messages, and arrives before those beyond the receive maximum.
   @Test(arguments: [1, 2]) func aClientsReceiveMaximumIsItsDemand(qos: Int) throws {
     let output = try run(
       """
@@ -63,7 +63,7 @@ struct PahoFlowTests {
     #expect(output == "['0', '1', 'marker']\n2\n3\n4\n5\n")
   }
 
-  /// paho sends more than it may: what it publishes while it handles a message goes out in one piece.
+  /// paho exceeds the receive maximum: messages that it publishes while it handles another one are sent in one piece.
   @Test func aClientThatExceedsTheBrokersReceiveMaximumIsDisconnected() throws {
     let output = try run(
       """
@@ -103,7 +103,7 @@ struct PahoFlowTests {
     #expect(output == "1024\n0\n149\n")
   }
 
-  /// The topic takes what its subscriber demands, and everything else waits at the publisher, at each QoS.
+  /// The topic accepts as many records as its subscriber demands; the others wait at the publisher, at each QoS.
   @Test(arguments: [0, 1, 2]) func aLosslessTopicHoldsItsPublisher(qos: Int) throws {
     let output = try run(
       """

@@ -1,6 +1,6 @@
 import Testing
 
-/// Which messages come to a client of MQTT 5, and which don't, with paho: the options of subscriptions, the end of a topic, and names that the broker writes in another way.
+/// Which messages a client of MQTT 5 gets, with paho: the options of subscriptions, the end of a topic, and names that the broker maps.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
@@ -9,7 +9,7 @@ struct PahoMessageTests {
     try PythonStage().run(PahoClient.prelude + program)
   }
 
-  /// Each line is a client, or one more SUBSCRIBE of it: what comes before the marker.
+  /// Each line is a client, or one more SUBSCRIBE of it, with the messages that arrive before the marker.
   @Test func retainHandlingSaysWhenRetainedMessagesCome() throws {
     let output = try run(
       """
@@ -101,7 +101,7 @@ struct PahoMessageTests {
         """)
   }
 
-  /// The names that devices and bridges of the field use: spaces, dots, empty levels, wildcards of the broker.
+  /// Names used by real devices and bridges: spaces, dots, empty levels, the broker's wildcards.
   @Test func namesThatTheBrokerWritesInAnotherWayComeAsTheyWereSent() throws {
     let output = try run(
       """

@@ -1,6 +1,6 @@
 import Testing
 
-/// Sessions of MQTT 5, with paho: which client has one, how it is taken over, and what comes when its client is gone.
+/// Sessions of MQTT 5, with paho: which clients have one, takeovers, and delivery after the client was away.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))

@@ -1,6 +1,6 @@
 import Testing
 
-/// Clients for Python, of MQTT, of WebSockets and of HTTP, against a broker.
+/// Python clients of MQTT, WebSocket and HTTP with a broker.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"))
@@ -9,7 +9,7 @@ struct PythonClientTests {
 
   init() throws { stage = try PythonStage() }
 
-  /// Of MQTT 5 over TCP and over a WebSocket, at each QoS.
+  /// MQTT 5 over TCP and over a WebSocket, at each QoS.
   @Test(arguments: [("tcp", "MQTT_PORT"), ("websockets", "WS_PORT")]) func paho(
     transport: String, port: String
   ) throws {
@@ -43,7 +43,7 @@ struct PythonClientTests {
     #expect(output == "True\n")
   }
 
-  /// A client for which there is no room is told so in CONNACK, over a WebSocket as well, whose handshake comes first.
+  /// A client beyond a limit gets the reason in CONNACK, also over a WebSocket, after its handshake.
   @Test(arguments: [("tcp", "MQTT_PORT"), ("websockets", "WS_PORT")]) func pahoWithoutRoom(
     transport: String, port: String
   ) throws {
@@ -92,7 +92,7 @@ struct PythonClientTests {
     #expect(output == "sluice.1 2 4 77\n")
   }
 
-  /// The module `websockets` compresses every message, and inflates what comes compressed, with the window that it has asked for.
+  /// The module `websockets` compresses every message, and inflates received ones with the window that it requested.
   @Test(arguments: [9, 15]) func websocketsCompressed(bits: Int) throws {
     let stage = try PythonStage(options: ["--websocket-compression", "on"])
     let output = try stage.run(
@@ -181,7 +181,7 @@ struct PythonClientTests {
     #expect(output == "True\nTrue on\nTrue\n")
   }
 
-  /// MQTT 5 with gmqtt, which has an implementation of its own: a subscription identifier, each property of a message, a will.
+  /// MQTT 5 with gmqtt, an independent implementation: a subscription identifier, each property of a message, a will.
   @Test func gmqtt() throws {
     let output = try stage.run(
       """
@@ -225,7 +225,7 @@ struct PythonClientTests {
     #expect(output == messages + "state/sensor dead 1\n")
   }
 
-  /// HTTP with httpx over one connection: a record, many, one twice that is published once, streams of lines and of events.
+  /// HTTP with httpx over one connection: one record, many records, a repeated record that is published once, streams of lines and of events.
   @Test func httpx() throws {
     let output = try stage.run(
       """

@@ -2,12 +2,12 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A broker with doors for MQTT, WebSockets and HTTP, and programs in Python that use it.
+/// A broker with gateways for MQTT, WebSocket and HTTP, and Python programs that use it.
 struct PythonStage {
   let broker: BrokerProcess
   private let ports: [String: String]
 
-  /// - Parameter options: for the broker.
+  /// - Parameter options: the broker's options.
   init(options: [String] = []) throws {
     broker = try BrokerProcess(
       options: [
@@ -21,16 +21,16 @@ struct PythonStage {
     self.ports = ports
   }
 
-  /// Runs a program, in which `MQTT_PORT`, `WS_PORT` and `HTTP_PORT` stand for the doors' ports, and expects that it succeeds.
+  /// Runs a program, in which `MQTT_PORT`, `WS_PORT` and `HTTP_PORT` stand for the gateways' ports, and expects success.
   ///
-  /// - Returns: what it has printed.
+  /// - Returns: the program's output.
   func run(_ program: String) throws -> String {
     let process = try start(program)
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")
     return process.standardOutput.text
   }
 
-  /// Starts a program, which finds `sluice` for this broker by the variables `SLUICE` and `SLUICE_SERVER`.
+  /// Starts a program with the variables `SLUICE` and `SLUICE_SERVER`, with which it runs `sluice` for this broker.
   func start(_ program: String) throws -> ChildProcess {
     let text = program.replacing("MQTT_PORT", with: ports["mqtt"] ?? "").replacing(
       "WS_PORT", with: ports["ws"] ?? ""
@@ -43,10 +43,10 @@ struct PythonStage {
   }
 }
 
-/// Where `scripts/door-clients.sh` puts them.
+/// The folder of the modules that `scripts/door-clients.sh` installs.
 enum PythonClients {
   static var folder: String? {
-    // This file is Tests/IntegrationTests/Doors/PythonStage.swift.
+    // The path of this file is `Tests/IntegrationTests/Doors/PythonStage.swift`.
     let repository = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
     let folder = "/\(repository)/.build/door-clients"
     return access("\(folder)/httpx", R_OK) == 0 ? folder : nil

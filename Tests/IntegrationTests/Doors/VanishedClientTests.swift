@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// Clients of doors whose machines are gone, and that have asked for nothing by which the broker's own protocols would notice.
+/// Gateway clients whose machines vanish, and that use no keepalive, so that the protocols alone wouldn't detect it.
 @Suite(
   .onItsOwnThread,
   .enabled(if: PythonClients.folder != nil, "scripts/door-clients.sh hasn't installed the clients"),
@@ -20,7 +20,7 @@ struct VanishedClientTests {
       let command = cable.command + program
       return try ChildProcess(command[0], Array(command.dropFirst()))
     }
-    // MQTT 3.1.1 with keep alive 0, and a reader of lines.
+    // MQTT 3.1.1 with keep alive 0, and an HTTP reader of lines.
     let port = String(try address("mqtt").split(separator: ":").last ?? "")
     let folder = try #require(PythonClients.folder)
     let program = """
@@ -35,7 +35,7 @@ struct VanishedClientTests {
     let reader = try start(["/usr/bin/curl", "-sN", "\(try address("http"))/topics/t"])
     let client = try start(["/usr/bin/env", "PYTHONPATH=\(folder)", "python3", "-c", program])
     _ = try client.standardOutput.line(startingWith: "subscribed")
-    // Both are there, and stay while they answer.
+    // Both are connected, and stay so while they respond.
     try eventually("the reader has a record") { reader.standardOutput.text.contains("here") }
     pause(5)
     #expect(try broker.metric("connections") == 2, "\(reader.messages) \(client.messages)")

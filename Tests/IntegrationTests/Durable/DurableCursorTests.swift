@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Durable cursors of a topic whose last records a crash may take, frame by frame.
+/// Durable cursors of a topic whose last records a crash may lose, frame by frame.
 @Suite(.onItsOwnThread) struct DurableCursorTests {
   private let stage: DurableStage
 
@@ -13,7 +13,7 @@ import Testing
     try stage.sluice("pub", "t", "--ack", "durable", "a", "b", "c", "d", "e")
   }
 
-  /// Subscribes with the cursor, and has the first five records.
+  /// Subscribes with the cursor, and receives the first five records.
   private func read(commit offset: UInt64?) throws -> Subscribed {
     let client = try stage.broker.client()
     let place = try client.subscribe("t", stream: 1, cursor: "c")
@@ -25,7 +25,7 @@ import Testing
 
   @Test func whatWasOnlyReceivedIsNotCommittedByComingBack() throws {
     let before = try read(commit: 2)
-    // What is on disk then, the commit is as well.
+    // The commit is on disk once this record is.
     try stage.sluice("pub", "t", "--ack", "durable", "f")
     try stage.restart(SIGKILL)
     let client = try stage.broker.client()
@@ -33,7 +33,7 @@ import Testing
     #expect(after.epoch != before.epoch && after.nextOffset == 5)
     try client.receiveRecords(1, stream: 1)
     #expect(try client.listCursors(of: "t").cursors.map(\.nextOffset) == [2])
-    // What it had from before may still be committed.
+    // The client may still commit records that it received earlier.
     try client.send(Commit(nextOffset: 4), stream: 1)
     try client.roundTrip()
     #expect(try client.listCursors(of: "t").cursors.map(\.nextOffset) == [4])

@@ -2,17 +2,17 @@ import Glibc
 import TestSupport
 import Testing
 
-/// A directory for durable topics, and the brokers that have it one after the other.
+/// A directory for durable topics, and the brokers that use it one after another.
 final class DurableStage {
   private let directory: TemporaryDirectory
   private let options: [String]
   private(set) var broker: BrokerProcess
-  /// Where the store is.
+  /// The store's directory.
   let data: String
-  /// Where every broker can be reached.
+  /// The address of every broker.
   let address: String
 
-  /// - Parameter options: of every broker.
+  /// - Parameter options: the options of every broker.
   convenience init(_ options: String...) throws {
     try self.init(options: options)
   }
@@ -30,7 +30,7 @@ final class DurableStage {
     removeStore(data)
   }
 
-  /// Ends the broker, in order unless told otherwise, and starts another at the same address.
+  /// Stops the broker, in order by default, and starts another one at the same address.
   func restart(_ signal: Int32 = SIGTERM, _ more: String...) throws {
     broker.process.signal(signal)
     let exit = try broker.process.waitForExit()
@@ -38,12 +38,12 @@ final class DurableStage {
     try start(more)
   }
 
-  /// Starts another broker at the same address, after the last one has ended.
+  /// Starts another broker at the same address after the last one has ended.
   func start(_ more: [String] = []) throws {
     broker = try BrokerProcess(options: ["--data", data, "--listen", address] + options + more)
   }
 
-  /// Runs `sluice`, and returns what it prints.
+  /// Runs `sluice`. Returns its output.
   @discardableResult
   func sluice(
     _ arguments: String..., input: ChildProcess.Input = .nothing, code: Int32 = 0,

@@ -55,7 +55,7 @@ import Testing
     let process = try broker.sluice("topic", "create", "t", "--storage", "durable")
     #expect(try process.waitForExit() == .code(1))
     #expect(process.standardError.text.contains("--data DIR"), "\(process.messages)")
-    // A topic that is in memory can't be durable, and says so.
+    // A topic in memory can't acknowledge as durable, and the error says so.
     let publisher = try broker.sluice("pub", "m", "a", "--ack", "durable")
     #expect(try publisher.waitForExit() == .code(1))
     #expect(publisher.standardError.lines.count == 1 && publisher.standardError.text.contains("memory"))
@@ -91,7 +91,7 @@ import Testing
     #expect(failed.standardOutput.text == "a\nb\nc\n" && failed.standardError.text.contains("no more"))
     let refused = try stage.broker.sluice("pub", "finished", "d")
     #expect(try refused.waitForExit() == .code(1))
-    // It goes on where it was.
+    // The topic continues after its last record.
     try stage.sluice("pub", "open", "--ack", "durable", "d")
     #expect(try stage.sluice("sub", "open", "--until-live") == "a\nb\nc\nd\n")
   }
@@ -105,7 +105,7 @@ import Testing
     }
     try stage.sluice("sub", "devices", "--cursor", "p", "--count", "1")
     try stage.broker.waitForSubscriptions(0, on: "devices")
-    // The cursor's place is on disk with it.
+    // The cursor's position is on disk with it.
     try stage.sluice("pub", "devices", "--ack", "durable", "--key", "c", "5")
     let read = ["sub", "devices", "--until-live", "--format", "{offset} {key} {payload}"]
     for _ in 0..<2 {
@@ -132,9 +132,9 @@ import Testing
     #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
     #expect(worker.standardOutput.text == "a\nb\nc\n")
     try stage.broker.waitForSubscriptions(0, on: "t")
-    // Where a group has come to is stored now and then: not twice in 200 ms, but when the broker ends in any case.
+    // A group's position is stored at most every 200 ms, and always when the broker stops.
     if signal == SIGKILL { pause(0.3) }
-    // What is committed by then is on disk with it.
+    // Earlier commits are on disk with it.
     try stage.sluice("pub", "t", "--ack", "durable", "f")
     try stage.restart(signal)
     let cursors = try stage.broker.client().listCursors(of: "t").cursors
@@ -162,7 +162,7 @@ import Testing
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     #expect(try subscriber.waitForExit() == .code(0), "\(subscriber.messages)")
     #expect(subscriber.standardOutput.text == expected)
-    #expect(!subscriber.standardError.text.contains("started anew"))
+    #expect(!subscriber.standardError.text.contains("recreated"))
   }
 
   // MARK: The directory
@@ -180,7 +180,7 @@ import Testing
     #expect(lines.count == 1 && lines[0].contains("\(stage.broker.process.pid)"), "\(second.messages)")
     #expect(lines[0].contains(stage.data))
     try stage.broker.requireRunning()
-    // When the first has ended, in whichever way, the next may have it.
+    // Once the first broker has ended in any way, the next one may use the directory.
     try stage.restart(SIGKILL)
   }
 

@@ -16,7 +16,7 @@ import Testing
     (0..<count).map { "\($0) \(String(repeating: "x", count: 90))\n" }.joined()
   }
 
-  /// What a store has that an export was brought into: checked, and served by a broker of its own.
+  /// Imports an export into a store, verifies it, and returns the contents that a broker serves from it.
   private func restored(_ file: String, _ name: String) throws -> String {
     let data = directory.file(name)
     try stage.sluice("store", "import", data, file, "--quiet")
@@ -52,7 +52,7 @@ import Testing
     try stage.sluice("topic", "create", "t", "--storage", "durable", "--sync", "always")
     let text = lines(20_000)
     try stage.sluice("pub", "t", "--ack", "durable", "--quiet", input: .bytes(Array(text.utf8)))
-    // Its reader takes nothing: it waits in the middle.
+    // Its reader consumes nothing, so the export waits in the middle.
     let waiting = try ChildProcess(
       "/bin/sh", ["-c", "exec \(BuiltProduct.path("sluice")) store export \(stage.data) | sleep 1000"])
     try eventually("it reads") {
@@ -61,7 +61,7 @@ import Testing
     try stage.sluice("topic", "purge", "t", "--yes")
     try stage.sluice("pub", "t", "--ack", "durable", "--quiet", "next")
     #expect(try stage.sluice("sub", "t", "--until-live") == "next\n")
-    // A broker starts beside it.
+    // A broker starts while the export still runs.
     try stage.restart()
     #expect(try stage.sluice("sub", "t", "--until-live") == "next\n")
     waiting.stop()

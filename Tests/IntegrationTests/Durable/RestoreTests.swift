@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `sluice restore`: an export of one broker brought into another that runs.
+/// `sluice restore`: imports an export of one broker into another running broker.
 @Suite(.onItsOwnThread) struct RestoreTests {
   private let stage: DurableStage
   private let directory: TemporaryDirectory
@@ -56,18 +56,18 @@ import Testing
     #expect(run.standardError.text.contains("1 cursor, 1 group"), "\(run.messages)")
     #expect(run.standardError.text.contains("restored 3 topics"), "\(run.messages)")
     #expect(
-      run.standardError.text.contains("offsets begin at 0, and times are those of now"), "\(run.messages)")
+      run.standardError.text.contains("offsets begin at 0, and records have new times"), "\(run.messages)")
     let expected = (5..<20).map { "\($0 - 5) k\($0) n=\($0) \($0)\n" }.joined()
     #expect(try records("orders", other) == expected)
     let settings = ["storage", "flow", "without_subscribers", "lag"]
     let (left, right) = (try stage.broker.shown("orders"), try other.shown("orders"))
     for name in settings { #expect(left[name] as? String == right[name] as? String, "\(name)") }
-    // The cursor stands at the same record.
+    // The cursor points to the same record.
     #expect(try next("billing", "orders", stage.broker) == 12 && next("billing", "orders", other) == 7)
     #expect(try other.run("sub", "prices", "--until-live").standardOutput.text == "1\n2\n")
     #expect(try other.run("sub", "ended", code: 3).standardError.text.contains("because"))
 
-    // Not over what is there; and again changes nothing.
+    // It doesn't overwrite existing records, and repeating it changes nothing.
     let refused = try other.run("restore", file, code: 1)
     #expect(refused.standardError.text.contains("has records already"))
     _ = try other.run("restore", file, "--resume", "--quiet")
@@ -96,7 +96,7 @@ import Testing
     _ = try other.run("topic", "delete", "b", "--yes")
     _ = try other.run("restore", file, "--topic", "b", "--quiet")
     #expect(try other.run("sub", "b", "--until-live").standardOutput.text == "old\n")
-    // Who asks for it gets an answer.
+    // A command that names this topic fails.
     let asked = try other.run("restore", file, "--topic", "mqtt.sessions", code: 1)
     #expect(asked.standardError.text.contains("has records already"), "\(asked.messages)")
   }

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What is done with in a group, and which of producers' records are there, after a backup of a broker was brought into another.
+/// The state of groups and of producers after a backup of one broker was imported into another.
 @Suite(.onItsOwnThread) struct StateBackupTests {
   private let stage: DurableStage
   private let directory: TemporaryDirectory
@@ -16,7 +16,8 @@ import Testing
     try fill()
   }
 
-  /// Ten records of producer 77, the first two of which are trimmed. Of those that a member got, two are done, and two aren't, one of which was given out twice.
+  /// Publishes ten records of producer 77; the first two are trimmed. Of four records delivered to a member, two are done; the other two aren't, and one of
+  /// these was delivered twice.
   private func fill() throws {
     let client = try stage.broker.client()
     var durable = TopicSettings()
@@ -44,7 +45,7 @@ import Testing
     }
   }
 
-  /// - Parameter origin: the offset, in the first broker, of the other's first record.
+  /// - Parameter origin: the offset in the first broker of the second broker's first record.
   private func check(_ broker: BrokerProcess, origin: UInt64, _ why: String) throws {
     let member = try broker.client()
     try member.join("t", "workers", stream: 2, Self.settings, granted: 100)
@@ -57,7 +58,7 @@ import Testing
     try member.settle(.done, 0, 1, 2, 3, 4, 5, stream: 2)
     try member.roundTrip()
 
-    // The producer still has its last four records, and is told that they are there; the next one is published.
+    // The producer resumes with its last four records, which the topic already has; the next one is published.
     let producer = try broker.client()
     try producer.openPublication("t", stream: 1, acknowledgement: .durable, producer: 77, from: 6)
     #expect(producer.publications[1]!.sent == 10, "\(why)")
@@ -74,7 +75,7 @@ import Testing
   }
 
   @Test func anExportIsImportedAndRestored() throws {
-    // A running broker stores what becomes of a group's records now and then.
+    // A running broker stores a group's state periodically.
     try stage.restart()
     try stage.sluice("store", "export", stage.data, file, "--quiet")
     try checkBoth("export", imported: 0)
@@ -92,7 +93,7 @@ import Testing
     let run = try restored.run("restore", file)
     #expect(run.standardError.text.contains("1 group, 1 producer"), "\(run.messages)")
     try check(restored, origin: 2, "\(why), restored")
-    // Again changes nothing, and the group isn't there twice.
+    // Repeating it changes nothing, and doesn't duplicate the group.
     _ = try restored.run("restore", file, "--resume", "--quiet")
     let groups = try restored.client().listCursors(of: "t", limit: 10).cursors
     #expect(groups.map(\.nextOffset) == [8])
@@ -138,7 +139,7 @@ import Testing
     #expect(states.states.count == 1 && !states.more && states.nextOffset == 10)
     try client.send(StateRestore(topic: "t", kind: .group, origin: 0, states: states.states), stream: 2)
     try client.expectFault(.groupMismatch, stream: 2)
-    // Nor what isn't a group's state, nor that of another version.
+    // A value that isn't a group's state, and a state of another version, are denied as well.
     for value in [[], [9], states.states[0].value + [0]] as [[UInt8]] {
       let odd = StateEntry(key: Array("other".utf8), value: value)
       try client.send(StateRestore(topic: "t", kind: .group, origin: 0, states: [odd]), stream: 3)

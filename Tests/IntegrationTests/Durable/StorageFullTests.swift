@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// A broker whose storage has no room left, and has again.
+/// A broker whose storage is full, and then has room again.
 @Suite(.onItsOwnThread) struct StorageFullTests {
   private let stage: DurableStage
 
@@ -27,14 +27,14 @@ import Testing
     let publisher = try stage.broker.sluice(
       "pub", "new", "--ack", "durable", "--complete", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("the storage of the broker is full; waiting")
+      publisher.standardError.text.contains("the broker's storage is full, and publishing is paused")
     }
     try eventually("the log says so") {
       stage.broker.process.standardError.text.contains("storage is full")
     }
-    // Each place that shows the store says so.
+    // Every view of the store shows that.
     let shown = try stage.sluice("topic", "show", "new")
-    #expect(shown.contains("publishers wait") && shown.contains("storage full"), "\(shown)")
+    #expect(shown.contains("producers blocked") && shown.contains("storage full"), "\(shown)")
     let info = try stage.broker.show("new")
     #expect(info.storage.state == .full && info.storage.limit == 16 << 20)
     #expect(info.publications.contains { $0.reason == .storageFull })
@@ -43,20 +43,20 @@ import Testing
     try eventually("the log names the waiting producer") {
       stage.broker.process.standardError.text.contains("storage is still full")
     }
-    // Subscribers go on, and so do producers of topics in memory.
+    // Subscribers continue, and so do producers of topics in memory.
     #expect(try stage.sluice("sub", "old", "--until-live").utf8.count == Self.lines(7_000, "o").utf8.count)
     let there = try stage.sluice("sub", "new", "--until-live")
     #expect(text.hasPrefix(there) && there.utf8.count < text.utf8.count)
     try stage.sluice("pub", "fleeting", "x")
-    // A producer that doesn't want to wait gets an error.
+    // A producer that doesn't wait gets an error.
     let hasty = try stage.broker.sluice("pub", "old", "--no-reconnect", "--ack", "durable", "y")
     #expect(try hasty.waitForExit() == .code(1), "\(hasty.messages)")
-    #expect(hasty.standardError.text.contains("no room"), "\(hasty.messages)")
+    #expect(hasty.standardError.text.contains("storage is full"), "\(hasty.messages)")
 
     try stage.sluice("topic", "delete", "old", "--yes")
     #expect(try publisher.waitForExit() == .code(0), "\(publisher.messages)")
     let said = publisher.standardError.lines
-    #expect(said.count { $0.contains("is full; waiting") } == 1, "\(publisher.messages)")
+    #expect(said.count { $0.contains("is full, and publishing is paused") } == 1, "\(publisher.messages)")
     #expect(said.count { $0.contains("takes records again") } == 1, "\(publisher.messages)")
     #expect(try stage.sluice("sub", "new") == text)
     #expect(stage.broker.process.standardError.text.contains("storage takes records again"))
@@ -80,7 +80,7 @@ import Testing
     let text = Self.lines(10_000, "n")
     let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("is full; waiting")
+      publisher.standardError.text.contains("is full, and publishing is paused")
     }
     try stage.restart(SIGKILL)
     try stage.sluice("topic", "delete", "old", "--yes")
@@ -97,7 +97,7 @@ import Testing
     let text = Self.lines(10_000, "n")
     let publisher = try stage.broker.sluice("pub", "new", "--ack", "durable", input: .bytes(Array(text.utf8)))
     try eventually("the storage is full; \(publisher.messages)") {
-      publisher.standardError.text.contains("is full; waiting")
+      publisher.standardError.text.contains("is full, and publishing is paused")
     }
     let process = try ChildProcess.sluice(["topic"] + command, server: stage.broker.address)
     #expect(try process.waitForExit() == .code(0), "\(process.messages)")

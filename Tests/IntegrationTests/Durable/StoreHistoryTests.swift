@@ -22,7 +22,7 @@ import Testing
     try stage.sluice("pub", "t", "--ack", "durable", "--quiet", input: .bytes(Array(text.utf8)))
   }
 
-  /// The broker is killed, its store goes, and `bringBack` puts another in its place.
+  /// Kills the broker and removes its store; `bringBack` replaces the store.
   private func replace(_ bringBack: () throws -> Void) throws {
     stage.broker.process.signal(SIGKILL)
     try stage.broker.process.waitForExit()
@@ -31,7 +31,7 @@ import Testing
     try stage.start()
   }
 
-  /// A topic has five records, is kept elsewhere, and gets seven more; then it is brought back.
+  /// Publishes five records, copies the topic with `keep`, publishes seven more, and restores the copy.
   private func goBack(_ keep: () throws -> Void, _ bringBack: () throws -> Void) throws {
     try publish(Self.lines(0..<5))
     try keep()
@@ -57,7 +57,7 @@ import Testing
       #expect(subscriber.standardOutput.text == all, "\(subscriber.messages)")
     }
     try eventually("the problem is shown") {
-      try stage.sluice("status").contains("The store of t went back")
+      try stage.sluice("status").contains("The store has lost records of t that a client has received")
     }
     publisher.stop()
   }

@@ -3,7 +3,7 @@ import SluiceTLS
 import TestSupport
 import Testing
 
-/// The files of a broker whose clients authenticate: alice, whose password is "correct horse", may do everything.
+/// The files of a broker with authentication: alice, whose password is "correct horse", has all permissions.
 struct AliceFiles {
   private let directory: TemporaryDirectory
 
@@ -14,7 +14,7 @@ struct AliceFiles {
     try writeFile(directory.file("permissions"), Array("alice all >\n".utf8))
   }
 
-  /// Of the broker.
+  /// The broker's options.
   var options: [String] {
     ["--users", directory.file("users"), "--permissions", directory.file("permissions")]
   }

@@ -10,7 +10,7 @@ import Testing
     files = try AliceFiles()
   }
 
-  /// A delayed client waits for longer than any test.
+  /// A broker that remembers failed attempts for longer than any test.
   private func broker(_ options: String...) throws -> BrokerProcess {
     try BrokerProcess(options: files.options + ["--attempts-memory", "10h"] + options)
   }
@@ -40,7 +40,7 @@ import Testing
     let slow = try connect("correct horse", to: broker)
     #expect(try slow.receiveIfAny(within: 0.3) == nil)
     #expect(try broker.metric("slowed_authentications") == 1)
-    // Others are another matter.
+    // Other addresses are not delayed.
     _ = try connect("correct horse", to: broker, from: "127.0.0.3").expect(Welcome.self, stream: 0)
   }
 

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The limits of buffers in connections: incomplete frames, unread answers.
+/// Limits of connections' buffers: incomplete frames, unread replies.
 @Suite(.onItsOwnThread) struct BufferLimitTests {
   @Test func whoHasTheMostWaitingGoesFirst() throws {
     let broker = try BrokerProcess("--max-buffered", "4MiB", "--loops", "2")
@@ -10,11 +10,11 @@ import Testing
     try witness.openPublication("t", stream: 1)
     let small = try broker.client("small")
     try small.send(raw: partOfAFrame(100_000))
-    // Six times a megabyte of a frame that is never finished.
+    // Six clients each send a megabyte of a frame that they never finish.
     let greedy = try (0..<6).map { try broker.client("greedy \($0)") }
     for client in greedy { try? client.send(raw: partOfAFrame(1 << 20)) }
     try eventually("some are closed") { try broker.metric("closed_for_buffering") >= 2 }
-    // A decoder's memory grows in steps, and is counted.
+    // A decoder's memory grows in steps, and counts.
     try eventually("the rest fits") { try broker.metric("buffered_bytes") <= 4 << 20 }
     var told = 0
     for client in greedy {
@@ -25,7 +25,7 @@ import Testing
     #expect(told >= 1)
     try witness.publish(["a"], stream: 1)
     try witness.receiveAcknowledgements(stream: 1)
-    // The small one wasn't the one, and may finish its frame when there is room.
+    // The small client wasn't closed, and may finish its frame once there is room.
     for client in greedy { client.close() }
     try eventually("nothing is left of them") { try broker.metric("buffered_bytes") < 200_000 }
     try small.send(raw: [UInt8](repeating: 0, count: 2_000_000 - 100_000))
@@ -33,7 +33,7 @@ import Testing
     try eventually("nothing waits any more") { try broker.metric("buffered_bytes") == 0 }
   }
 
-  /// The beginning of a frame that may be ignored, of 2,000,000 bytes.
+  /// The start of an ignorable frame of 2,000,000 bytes.
   private func partOfAFrame(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: FrameHeader.size + count)
     bytes.withUnsafeMutableBytes {
@@ -43,7 +43,7 @@ import Testing
   }
 
   @Test func soMuchIsGatheredAtATime() throws {
-    /// In how many frames two hundred kilobytes come that were published as one batch.
+    /// The number of frames that deliver 200 kB published as one batch.
     func frames(_ options: String...) throws -> Int {
       let client = try BrokerProcess(options: options).client()
       try client.openPublication("t", stream: 1)

@@ -3,7 +3,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Limits of connections in all and per address. A client beyond a limit gets the reason, and costs the others nothing.
+/// Limits of connections in all and per address. A client beyond a limit gets the reason, and doesn't affect the others.
 @Suite(.onItsOwnThread) struct ConnectionLimitTests {
   @Test func anAddressMayHaveSoManyAndOthersTheirs() throws {
     let broker = try BrokerProcess("--max-connections-per-address", "3")
@@ -30,7 +30,7 @@ import Testing
     try client.subscribe("t", stream: 1)
     try client.openPublication("t", stream: 2)
     try setDescriptorLimit(of: broker, to: 1)
-    // They are connected as far as the system is concerned, and wait.
+    // For the system they are connected, but they wait.
     let waiting = try (0..<10).map { _ in try broker.connect() }
     for client in waiting {
       try client.send(Hello(maximumFrame: 1 << 20, keepalive: 0, name: "waiting"), stream: 0)
@@ -45,7 +45,7 @@ import Testing
     for client in waiting { _ = try client.expect(Welcome.self, stream: 0) }
   }
 
-  /// How many files a running broker may have open.
+  /// Sets the limit of open files of a running broker.
   private func setDescriptorLimit(of broker: BrokerProcess, to soft: rlim_t) throws {
     let tool = try ChildProcess("/usr/bin/prlimit", ["--pid", "\(broker.process.pid)", "--nofile=\(soft):"])
     try require(try tool.waitForExit() == .code(0), "prlimit: \(tool.messages)")

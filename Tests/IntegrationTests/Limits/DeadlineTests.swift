@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What ends connections that do nothing, or nothing that they should.
+/// Timeouts for connections that are idle or don't make progress.
 @Suite(.onItsOwnThread) struct DeadlineTests {
   @Test func whoHasNothingOpenIsTurnedOutAndOthersStay() throws {
     let broker = try BrokerProcess("--idle-timeout", "300ms")
@@ -11,7 +11,7 @@ import Testing
     let producer = try broker.client("producer")
     try producer.openPublication("t", stream: 1)
     let idle = try broker.client("idle")
-    // Signs of life are no use of the connection.
+    // PINGs don't count as use of the connection.
     try idle.send(Ping(token: 1), stream: 0)
     _ = try idle.expect(Pong.self, stream: 0)
     let fault = try idle.expectFault(.idleTimeout, stream: 0)
@@ -21,7 +21,7 @@ import Testing
 
     try producer.publish(["a"], stream: 1)
     try subscriber.receiveRecords(1, stream: 1)
-    // Once it has left, its time begins.
+    // The timeout starts once its last stream has ended.
     try subscriber.cancel(stream: 1)
     _ = try subscriber.receive("ERROR") { $0.stream == 0 && $0.type == .error }
     try producer.roundTrip()
@@ -36,16 +36,16 @@ import Testing
     let stuck = try broker.client("stuck", receiveBuffer: 4096)
     try stuck.sendSubscribe("t", stream: 1)
     let batch = [[UInt8]](repeating: [UInt8](repeating: 1, count: 64_000), count: 16)
-    // More than the system keeps for a socket.
+    // More than the system buffers for a socket.
     for _ in 0..<24 { try producer.publish(batch, stream: 1) }
     try producer.receiveAcknowledgements(stream: 1)
     try eventually("the stuck one is gone") {
-      // It is alive, and says so.
+      // It still sends PINGs.
       try? stuck.enqueue(raw: Ping(token: 7).encoded(stream: 0))
       return try broker.show("t").summary.subscriptions == 1
     }
     #expect(try broker.metric("write_timeouts") == 1)
-    // A subscriber without demand isn't written to, and stays connected.
+    // The broker writes nothing to a subscriber without demand, which stays connected.
     try patient.receiveRecords(1, stream: 1)
     try patient.roundTrip()
     try producer.roundTrip()

@@ -5,7 +5,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How many connections an identity may have, and how many clients may wait to prove theirs.
+/// Limits of the connections of an identity, and of the clients waiting for authentication.
 @Suite(.onItsOwnThread) struct IdentityLimitTests {
   private let directory: TemporaryDirectory
 
@@ -13,7 +13,7 @@ import Testing
     directory = try TemporaryDirectory()
   }
 
-  /// One that knows alice and bob, whose password is their name.
+  /// A broker with the users alice and bob, each with its name as its password.
   private func broker(cost: Scrypt.Cost, _ options: String...) throws -> BrokerProcess {
     let users = try ["alice", "bob"].map { name in
       "\(name):\(try #require(PasswordHash(of: name, cost: cost)).text)\n"
@@ -47,13 +47,13 @@ import Testing
     try eventually("there is room again") { try hello("alice", to: broker).receive().type == .welcome }
   }
 
-  /// A hash that takes a while, so that concurrent attempts wait for each other.
+  /// The hash takes a while, so that concurrent attempts wait for each other.
   @Test(arguments: ["--max-authentications", "--max-authentications-per-address"])
   func whoWaitsToBeLookedAt(option: String) throws {
     let broker = try broker(cost: .init(logN: 14, r: 8, p: 1), option, "1")
     let isPerAddress = option.hasSuffix("address")
     try eventually("some are refused") {
-      // Of all together, wherever they come from; or of one address.
+      // The limit covers all addresses together, or one address.
       let clients = try (1...8).map { number in
         try hello("alice", to: broker, from: isPerAddress ? "127.9.9.1" : "127.9.9.\(number)")
       }
@@ -69,7 +69,7 @@ import Testing
     }
     #expect(try broker.metric("refused_authentications") > 0)
     guard isPerAddress else { return }
-    // With so many addresses no client delays another.
+    // With that many addresses no client delays another.
     let clients = try (1...8).map { try hello("alice", to: broker, from: "127.9.9.\($0)") }
     for client in clients { _ = try client.expect(Welcome.self, stream: 0) }
   }

@@ -2,11 +2,11 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// The memory ceiling: only producers wait at it, and it holds.
+/// The memory ceiling: it holds, and blocks only producers.
 @Suite(.onItsOwnThread) struct MemoryLimitTests {
   private static let batch = [[UInt8]](repeating: [UInt8](repeating: 7, count: 8_000), count: 32)
 
-  /// Publishes batches until so many are acknowledged.
+  /// Publishes `batches` batches, and waits until they are acknowledged.
   private static func push(_ broker: BrokerProcess, _ topic: String, batches: Int) throws {
     let client = try broker.client(topic)
     try client.openPublication(topic, stream: 1)
@@ -20,7 +20,7 @@ import Testing
     let before = try broker.memory.resident
     for number in 0..<3 { try Self.push(broker, "ballast.\(number)", batches: 48) }
 
-    // Eight topics of 4 MiB each: together with those that are there, more than there is room for.
+    // Eight topics of 4 MiB each: with the existing topics, more than the ceiling allows.
     let done = Shared(0)
     try meanwhile {
       try concurrently(
@@ -33,12 +33,12 @@ import Testing
     } _: {
       try eventually("producers wait") { try broker.metric("memory_holds") > 0 }
       let admin = try broker.client("admin")
-      // Subscribers go on, and so do requests.
+      // Subscribers continue, and so do requests.
       let reader = try broker.client("reader")
       try reader.subscribe("ballast.0", stream: 1)
       reader.subscriptions[1]!.keepsPayloads = false
       try reader.receiveRecords(48 * 32, stream: 1)
-      // It stays so.
+      // Memory use stays constant.
       for _ in 0..<20 {
         #expect(try broker.metric("memory_used") < ceiling + ceiling / 4)
         #expect(try broker.memory.resident - before < ceiling + ceiling / 2)
@@ -46,7 +46,7 @@ import Testing
       }
       #expect(done.value < 8)
       #expect(try broker.metric("memory_ceiling_reached") == 1)
-      // Nothing but room is needed.
+      // Freed memory is all that they need.
       for number in 0..<3 { try admin.delete("ballast.\(number)") }
     }
     #expect(done.value == 8)
@@ -71,11 +71,11 @@ import Testing
     let ceiling = 16 << 20
     let broker = try BrokerProcess("--memory", "16MiB", "--loops", "2")
     let admin = try broker.client("admin")
-    // Grants from before the memory was short, a hundred kilobytes for each of 64.
+    // Grants from before the memory was short: a hundred kilobytes for each of 64 publications.
     let early = try broker.client("early")
     for stream in UInt32(1)...64 { try early.openPublication("early.\(stream)", stream: stream) }
     try meanwhile {
-      // Held at the ceiling, until its topic is gone.
+      // The ceiling blocks this producer until its topic is deleted.
       #expect(throws: (any Error).self) { try Self.push(broker, "ballast", batches: 200) }
     } _: {
       try eventually("the ceiling") { try broker.metric("memory_ceiling_reached") > 0 }
@@ -109,7 +109,7 @@ import Testing
     let broker = try BrokerProcess("--memory", "16MiB", "--replay-bytes", "1MiB")
     let producer = try broker.client("producer")
     try producer.openPublication("small", stream: 1)
-    // More than the ceiling goes through a topic that keeps little.
+    // More bytes than the ceiling pass through a topic that retains little.
     for _ in 0..<128 { try producer.publish(Self.batch, stream: 1) }
     try producer.receiveAcknowledgements(stream: 1)
     #expect(try broker.metric("memory_ceiling_reached") == 0)

@@ -3,10 +3,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How long the broker waits for others. Each time beside a broker that waits for ever, and was asked to wait first: without the option it would have
-/// had enough first.
+/// Timeouts of the broker. Each test compares with a broker that has no timeout and was used first: without the option it would time out first.
 @Suite(.onItsOwnThread) struct PatienceTests {
-  /// A client that asks for everything, and reads nothing of more than the system keeps for a socket.
+  /// A client with unlimited demand that reads nothing, while more arrives than the system buffers for a socket.
   private func stuckClient(of broker: BrokerProcess) throws -> RawClient {
     let stuck = try broker.client("stuck", receiveBuffer: 4096)
     try stuck.sendSubscribe("t", stream: 1)

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Subscriptions to patterns: how many there may be, of a connection and of all, and how many topics they may match.
+/// Limits of subscriptions to patterns, per connection and in all, and of the topics that they match.
 @Suite(.onItsOwnThread) struct PatternLimitTests {
   private func subscribe(_ client: RawClient, _ pattern: String, stream: UInt32) throws {
     try client.send(SubscribePattern(pattern: pattern, grantedThrough: 1), stream: stream)
@@ -33,7 +33,7 @@ import Testing
     let all = try fault(other, stream: 2)
     #expect(all.code == .limitReached && all.message.contains("broker has 3 subscriptions to patterns"))
     #expect(try broker.metric("refused_patterns") == 2)
-    // A subscription that ends makes room for another, and subscriptions to single topics don't count.
+    // A subscription that ends makes room for another. Subscriptions to single topics don't count.
     try one.cancel(stream: 1)
     try expectSubscribed(other, "a.*", stream: 2)
     try one.subscribe("a.b", stream: 4)
@@ -46,14 +46,14 @@ import Testing
     for topic in ["a.1", "a.2"] { try producer.create(topic) }
     try expectSubscribed(client, "a.*", stream: 1)
     try expectSubscribed(client, "a.1", stream: 2)
-    // The third and the fourth one.
+    // The third and the fourth topic.
     try subscribe(client, "a.2", stream: 3)
     #expect(try fault(client, stream: 3).code == .limitReached)
     try producer.create("a.3")
     let fault = try fault(client, stream: 1)
     #expect(fault.code == .limitReached && fault.message.contains("match 3 topics in all"))
     #expect(try broker.metric("refused_matches") == 2)
-    // Others have their own, and this one goes on.
+    // Other subscriptions have their own limit, and this connection continues.
     try expectSubscribed(try broker.client("other"), "a.*", stream: 1)
     try client.roundTrip()
   }

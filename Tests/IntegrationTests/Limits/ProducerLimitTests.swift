@@ -2,9 +2,9 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What a topic grants its producers, and what it remembers of them.
+/// A topic's grants to its producers, and the producer IDs that it remembers.
 @Suite(.onItsOwnThread) struct ProducerLimitTests {
-  /// Publishes a record as that producer, and leaves.
+  /// Publishes a record with that producer ID, and disconnects.
   private func publish(_ broker: BrokerProcess, as producer: UInt64) throws {
     let client = try broker.client("producer \(producer)")
     try client.openPublication("t", stream: 1, producer: producer)
@@ -13,7 +13,7 @@ import Testing
     try client.cancel(stream: 1)
   }
 
-  /// How many of its records are known to be published when that producer comes back.
+  /// The next sequence that the topic expects from that producer when it returns.
   private func known(_ broker: BrokerProcess, of producer: UInt64) throws -> UInt64 {
     let client = try broker.client("producer \(producer)")
     try client.openPublication("t", stream: 1, producer: producer)
@@ -40,7 +40,7 @@ import Testing
   @Test func asManyAreRememberedAsWasSaid() throws {
     let broker = try BrokerProcess("--max-producers", "2")
     for producer in UInt64(1)...3 { try publish(broker, as: producer) }
-    // The first one has made room for the third.
+    // The third producer has displaced the first one.
     #expect(try known(broker, of: 3) == 1 && known(broker, of: 2) == 1)
     let attached = try (UInt64(4)...5).map { producer in
       let client = try broker.client()
@@ -50,7 +50,7 @@ import Testing
     let client = try broker.client()
     try client.send(PublishOpen(topic: "t", acknowledgement: .received, producer: 6), stream: 1)
     #expect(try client.expect(Fault.self, stream: 1).code == .limitReached)
-    // A producer without a number isn't remembered.
+    // A producer without an ID isn't remembered.
     try client.openPublication("t", stream: 2)
     withExtendedLifetime(attached) {}
   }

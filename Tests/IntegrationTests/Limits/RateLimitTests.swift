@@ -2,8 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What a client may publish and be sent in a second: it waits, and nothing is lost. That it takes at least as long as it must is asserted; how much
-/// longer isn't.
+/// Rate limits of publishing and delivery: the client waits, and no record is lost. The tests check the minimum time, but not the maximum.
 @Suite(.onItsOwnThread) struct RateLimitTests {
   private func seconds(_ body: () throws -> Void) rethrows -> Double {
     let start = Deadline.now
@@ -20,11 +19,11 @@ import Testing
       for number in 0..<1250 { try client.publish(["\(number)"], stream: 1) }
       try client.receiveAcknowledgements(stream: 1)
     }
-    // A quarter of a second's worth was there to begin with.
+    // A quarter of a second's worth was available at the start.
     #expect(time > 0.9)
     #expect(try broker.metric("publish_rate_holds") > 0)
     #expect(try broker.show("t").summary.nextOffset == 1250)
-    // Another identity has a rate of its own.
+    // Another identity has its own rate.
     try other.openPublication("t", stream: 1)
     try other.publish(["x"], stream: 1)
     try other.receiveAcknowledgements(stream: 1)
@@ -42,7 +41,7 @@ import Testing
       for stream in UInt32(1)...4 { try client.receiveAcknowledgements(stream: stream) }
     }
     #expect(time > 0.8)
-    // Records are longer than what is granted at a time, and come all the same.
+    // Records longer than one grant are published as well.
     for stream in 1...4 { #expect(try broker.show("t.\(stream)").summary.nextOffset == 20) }
   }
 
@@ -61,7 +60,7 @@ import Testing
     }
     #expect(time > 0.9)
     #expect(try broker.metric("delivery_rate_holds") > 0)
-    // Answers don't wait for it.
+    // Replies don't wait for the rate.
     try client.roundTrip()
   }
 
@@ -72,7 +71,7 @@ import Testing
     let time = try seconds {
       try client.subscribe("t", stream: 1)
       try client.receiveRecords(1500, stream: 1)
-      // What was sent beyond the rate is made up for before there is more.
+      // Deliveries beyond the rate are compensated before further ones.
       try client.publishAll(["last"], to: "t")
       try client.receiveRecords(1501, stream: 1)
     }

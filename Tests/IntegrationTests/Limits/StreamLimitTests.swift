@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// How much may be open: subscriptions, publications and topics, of one connection and of all. What is one too many is refused by itself.
+/// Limits of subscriptions, publications and topics, per connection and in all. Only the request beyond the limit is denied.
 @Suite(.onItsOwnThread) struct StreamLimitTests {
   @Test func subscriptionsOfAConnectionAndInAll() throws {
     let broker = try BrokerProcess(
@@ -38,7 +38,7 @@ import Testing
     try one.send(PublishOpen(topic: "t", acknowledgement: .received), stream: 3)
     let fault = try one.receive("ERROR") { $0.stream == 3 && $0.type == .error }.decode(Fault.self)
     #expect(fault.code == .limitReached && fault.message.contains("connection has 2 publications"))
-    // The others aren't concerned.
+    // Other publications are unaffected.
     try one.publish(["a"], stream: 1)
     try one.receiveAcknowledgements(stream: 1)
 
@@ -63,12 +63,12 @@ import Testing
     try one.openPublication("c", stream: 2)
     try one.send(Subscribe(topic: "d", grantedThrough: 1), stream: 3)
     let fault = try one.receive("ERROR") { $0.stream == 3 }.decode(Fault.self)
-    #expect(fault.code == .limitReached && fault.message.contains("made 3 topics"))
-    // What others have made may be used.
+    #expect(fault.code == .limitReached && fault.message.contains("created 3 topics"))
+    // Topics that other clients have created may be used.
     try other.create("d")
     try one.subscribe("d", stream: 3)
 
-    // Deleting a topic makes room for the connection that made it, whichever client deletes it.
+    // Deleting a topic makes room for the connection that created it, whichever client deletes it.
     try other.delete("a")
     try one.create("e")
     try other.create("f")

@@ -2,7 +2,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// What a topic has of cursors, groups and time, and what a connection is told at its beginning.
+/// A topic's limits of cursors, groups and time, and the limits stated at the start of a connection.
 @Suite(.onItsOwnThread) struct TopicLimitTests {
   @Test func aGroupHasSoManyRecordsUnderWay() throws {
     let broker = try BrokerProcess("--group-records", "2")
@@ -31,7 +31,7 @@ import Testing
   }
 
   @Test func aTopicThatNobodyUsesGoesInTime() throws {
-    // Without the option it would go first at the one where it was made first.
+    // Without the option, the topic at the first broker would be deleted first, since it is older.
     let patient = try BrokerProcess("--auto-delete", "on", "--auto-delete-time", "15m")
     let hasty = try BrokerProcess("--auto-delete", "on", "--auto-delete-time", "10ms")
     for broker in [patient, hasty] { try broker.client().create("t") }
@@ -51,7 +51,7 @@ import Testing
     try client.send(Subscribe(topic: "t", grantedThrough: 1), stream: 10)
     let fault = try client.receive("ERROR") { $0.type == .error }.decode(Fault.self)
     #expect(fault.code == .invalidStream && fault.message.contains("1...9"), "\(fault)")
-    // A client may ask for less.
+    // A client may request less.
     #expect(try broker.client("hasty", keepalive: 60_000).welcome?.keepalive == 60_000)
   }
 }

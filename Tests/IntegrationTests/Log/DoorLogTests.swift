@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// What the log says of clients of MQTT that were refused something.
+/// Log lines about denied requests of MQTT clients.
 @Suite(.onItsOwnThread) struct DoorLogTests {
   private let broker: BrokerProcess
   private let address: String
@@ -22,11 +22,11 @@ import Testing
     _ = try client.receive()
     try client.send(RawMQTT.subscribe(1, ["a/#/b", "fine"]))
     #expect(try client.receive().body.suffix(2) == [0x8F, 1])
-    let line = "a subscription of a client of MQTT was refused"
+    let line = "an MQTT subscription was refused"
     try eventually("the log says so") {
       lines(line, "client=kitchen", "filter=a/#/b", "filters=1", "code=0x8F", "cause=") == 1
     }
-    // Of many some are logged, and how many weren't.
+    // Some of many are logged, and then the number of those that weren't.
     for number in 2...300 as ClosedRange<UInt16> {
       try client.send(RawMQTT.subscribe(number, ["a/#/b"]))
       #expect(try client.receive().body.last == 0x8F)
@@ -35,7 +35,7 @@ import Testing
     pause(1.1)
     try client.send(RawMQTT.subscribe(301, ["a/#/b"]))
     try eventually("the log says how many lines it has left out") {
-      lines("lines about sessions, subscriptions, topics and wills of MQTT were left out") > 0
+      lines("lines about MQTT sessions, subscriptions, topics and wills were left out") > 0
     }
   }
 
@@ -51,7 +51,7 @@ import Testing
       }
     }
     try eventually("the log says so") {
-      lines("that the broker can't name", "client=kitchen", "topic=\"aaa") == 1
+      lines("can't be a topic of the broker", "client=kitchen", "topic=\"aaa") == 1
     }
     let metrics = try RawHTTP.get(try #require(broker.adminAddress), "/metrics").text
     #expect(metrics.split(separator: "\n").contains("sluice_broker_unnamed_messages_total 6"))
@@ -59,7 +59,7 @@ import Testing
 
   @Test func aPacketThatCannotBeReadIsLoggedWithItsReason() throws {
     let client = try RawMQTT(address)
-    // A reserved flag of CONNECT.
+    // CONNECT with a reserved flag.
     try client.send(RawMQTT.packet(0x10, [0, 4] + Array("MQTT".utf8) + [5, 3, 0, 0x3C, 0, 0, 0]))
     let connack = try client.receive()
     #expect(connack.type == 0x20 && connack.body[1] == 0x81)

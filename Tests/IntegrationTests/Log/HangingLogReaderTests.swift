@@ -5,10 +5,10 @@ import Testing
 
 /// A broker whose standard error is a pipe without a reader.
 @Suite(.onItsOwnThread) struct HangingLogReaderTests {
-  /// So many that what is logged of them is more than a pipe takes.
+  /// So many that their log lines exceed a pipe's buffer.
   private static let topics = 500
 
-  /// With a line in the log for each topic that is made.
+  /// Logs a line for each created topic.
   private func sluiced(_ options: String..., log: LogFifo) throws -> (process: ChildProcess, address: String)
   {
     let local = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--audit", "on"]
@@ -64,18 +64,18 @@ import Testing
     var text = ""
     try eventually("a line about those that are missing") {
       text += log.available()
-      return text.contains("lines are missing here")
+      return text.contains("log lines were dropped here")
     }
     process.signal(SIGTERM)
     #expect(try process.waitForExit() == .code(0))
     text += log.available()
     #expect(text.hasSuffix("\n"))
     let lines = text.split(separator: "\n")
-    // Those that are there are the first ones, in their order.
+    // The lines present are the first ones, in order.
     let made = lines.filter { $0.contains("action=create-topic") }
     #expect(made.count == Self.topics - dropped)
     for (number, line) in made.enumerated() { #expect(line.hasSuffix("x\(number)")) }
-    let notices = lines.filter { $0.contains("lines are missing here") }
+    let notices = lines.filter { $0.contains("log lines were dropped here") }
     #expect(notices.count == 1)
     #expect(notices.first?.contains(" audit=true lines=\(dropped) audits=\(dropped)") == true, "\(notices)")
   }
@@ -87,7 +87,7 @@ import Testing
   }
 }
 
-/// What a broker has as its standard error.
+/// The broker's standard error, a named pipe.
 private final class LogFifo {
   private let directory: TemporaryDirectory
   private let path: String
@@ -111,7 +111,7 @@ private final class LogFifo {
       "/bin/sh", ["-c", "exec \"$@\" 2>\"$0\"", path, BuiltProduct.path("sluiced")] + options)
   }
 
-  /// Leaves no room in it.
+  /// Fills the pipe.
   func fill() throws {
     let writer = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
     try require(writer >= 0, "open \(path): error \(errno)")
@@ -120,7 +120,7 @@ private final class LogFifo {
     while write(writer, line, line.count) > 0 {}
   }
 
-  /// What can be read now.
+  /// The lines that can be read now.
   func available() -> String {
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 65_536)

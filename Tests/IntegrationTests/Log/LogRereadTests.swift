@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-/// What of the log follows a file that is read again.
+/// Log settings that follow a reread file.
 @Suite(.onItsOwnThread) struct LogRereadTests {
   private let directory: TemporaryDirectory
   private var file: String { directory.file("sluiced.toml") }
@@ -27,10 +27,10 @@ import Testing
   private func reread(_ text: String, by broker: BrokerProcess, times: Int) throws {
     try write(text)
     broker.process.signal(SIGHUP)
-    _ = try lines("reread the configuration", of: broker, count: times)
+    _ = try lines("the configuration was read again", of: broker, count: times)
   }
 
-  /// What is logged of a topic that is made.
+  /// The log line about a created topic.
   private func madeTopic(_ name: String, _ broker: BrokerProcess) throws -> String {
     try broker.client().create(name)
     return try lines("action=create-topic outcome=done topic=\(name)", of: broker)[0]

@@ -1,7 +1,7 @@
 import PortableCombine
 import Testing
 
-/// The operators that put publishers together, and those that replace one by another, each overload once.
+/// The operators that combine publishers, and those that replace one by another, each overload once.
 @Suite struct CombiningSurfaceTests {
   struct Broken: Error, Equatable {}
 

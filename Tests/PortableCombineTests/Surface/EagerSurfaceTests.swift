@@ -1,8 +1,7 @@
 import PortableCombine
 import Testing
 
-/// Operators that compute their result at once on existing values, each overload once, with the type that Combine gives
-/// it.
+/// Operators that compute their result at once on existing values, each overload once, with the same type as in Combine.
 @Suite struct EagerSurfaceTests {
   struct Broken: Error, Equatable {}
 

@@ -2,7 +2,7 @@ import Foundation
 import PortableCombine
 import Testing
 
-/// Properties that publish, objects that are observed, and what is taken from publishers without one.
+/// Properties that publish, objects that are observed, and values from publishers without a subscriber.
 @Suite struct ObservationSurfaceTests {
   struct Broken: Error, Equatable {}
 

@@ -2,11 +2,11 @@ import Foundation
 import PortableCombine
 import Testing
 
-/// The values that may cross isolations, which the compiler checks, and the abilities of code isolated to an actor.
+/// The values that may cross isolations, which the compiler checks, and the rights of code that is isolated to an actor.
 @Suite struct SendableSurfaceTests {
   struct Broken: Error, Equatable {}
 
-  /// Takes what may be sent.
+  /// Accepts only values that may be sent.
   func send<T: Sendable>(_ value: T) {}
 
   @Test func subjectsOfSendableValues() async {

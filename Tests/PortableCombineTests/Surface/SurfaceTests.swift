@@ -1,8 +1,7 @@
 import PortableCombine
 import Testing
 
-/// The expressions of a program that imports this module alone: each overload once, with the type that Combine gives
-/// it.
+/// The expressions of a program that imports only this module: each overload once, with the same type as in Combine.
 @Suite struct SurfaceTests {
   struct Broken: Error, Equatable {}
 

@@ -3,7 +3,7 @@ import ReactiveTestSupport
 import Testing
 
 @Suite struct ObservableObjectPublisherTests {
-  /// Counts what it gets.
+  /// Counts its values.
   private final class Counter: Subscriber {
     typealias Input = Void
     typealias Failure = Never

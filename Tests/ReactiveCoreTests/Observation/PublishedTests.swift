@@ -3,7 +3,7 @@ import ReactiveTestSupport
 import Testing
 
 private final class Model: @unchecked Sendable {
-  // The property guards itself.
+  // The property is safe to use from several threads.
   @Published var state: Int
 
   init(_ state: Int = 0) {

@@ -39,7 +39,7 @@ import Testing
     #expect(identifiers == [plain.subscription.combineIdentifier])
   }
 
-  /// A connectable publisher whose subscription the test knows.
+  /// A connectable publisher whose subscription the test can access.
   final class Plain: ConnectablePublisher {
     typealias Output = Int
     typealias Failure = Oops

@@ -171,7 +171,7 @@ import Testing
     _ = scheduler.takeCalls()
     let rig = makeRig(count: 2)
     _ = rig.take()
-    // The interval ends before the scheduler gets to the full array.
+    // The interval ends before the scheduler runs the work for the full array.
     send = { [unowned rig] in
       for value in 1...3 { rig.source.send(value) }
     }

@@ -39,7 +39,7 @@ import Testing
     rig.source.send(2)
     rig.source.send(completion: .finished)
     rig.source.sendSubscription()
-    // It holds no state: the subscriber ignores what a source sends after the end.
+    // It holds no state, so the subscriber ignores values of a source after the end.
     #expect(
       rig.take() == [.subscription("Manual"), .cancelled, .value(2), .finished, .subscription("Manual")])
   }

@@ -13,7 +13,7 @@ import Testing
     s.dropFirst().reduce(s[0].eraseToAnyPublisher()) { $0.append($1).eraseToAnyPublisher() }
   }
 
-  /// The same from the back.
+  /// The same, nested in the other direction.
   static func nestedFromBehind(_ s: [Source]) -> AnyPublisher<Int, Oops> {
     s.dropLast().reversed().reduce(s[s.count - 1].eraseToAnyPublisher()) {
       $0.prepend($1).eraseToAnyPublisher()

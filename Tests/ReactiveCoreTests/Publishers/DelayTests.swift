@@ -75,7 +75,7 @@ import Testing
   }
 
   @Test func timersThatFireOutOfOrderDoNotChangeTheOrder() {
-    /// Runs what falls due last first.
+    /// Runs due work in reverse order.
     final class Reverse: Scheduler {
       typealias SchedulerTimeType = ManualScheduler.SchedulerTimeType
       typealias SchedulerOptions = Never

@@ -3,7 +3,7 @@ import ReactiveTestSupport
 import Testing
 
 @Suite struct FirstWhereTests {
-  // Combine calls it so, too.
+  // Combine uses the same name.
   private let name = "TryFirst"
 
   @Test func withoutAMatchItOnlyFinishes() {

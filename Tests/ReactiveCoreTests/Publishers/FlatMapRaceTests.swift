@@ -4,9 +4,9 @@ import ReactiveTestSupport
 import Synchronization
 import Testing
 
-/// `flatMap` under several threads.
+/// `flatMap` used by several threads.
 @Suite struct FlatMapRaceTests {
-  /// Checks that it gets one thing at a time and nothing after the end.
+  /// Checks that its calls arrive one at a time, and that none follows the end.
   final class SerialChecker: Subscriber, Sendable {
     typealias Input = Int
     typealias Failure = Oops
@@ -49,7 +49,7 @@ import Testing
           for number in 0..<200 { subjects.value[thread].send(number) }
           senders.subtract(1, ordering: .relaxed)
         } else {
-          // Values without demand are never delivered, so there may not be that many.
+          // Values without demand are never delivered, so there may be fewer.
           while checker.values.load(ordering: .relaxed) < round, senders.load(ordering: .relaxed) > 0 {}
           if round % 2 == 0 {
             subjects.value[2].send(completion: .failure(Oops()))
@@ -101,14 +101,14 @@ import Testing
       let extra = Atomic<Int>(0)
       let numbers = AnySequence {
         AnyIterator {
-          // After the cancellation, a child that still runs has a thousand values more.
+          // After the cancellation, a child that still runs has a thousand more values.
           let isLate = isCancelled.load(ordering: .acquiring)
           let count = isLate ? extra.add(1, ordering: .relaxed).newValue : 0
           return count < 1_000 ? 1 : nil
         }
       }
       let outer = UncheckedBox(PassthroughSubject<Int, Never>())
-      // The box holds what may be cancelled from any thread.
+      // The box contains an object that may be cancelled from any thread.
       let subscription = UncheckedBox(outer.value.flatMap { _ in numbers.publisher }.sink { _ in })
       DispatchQueue.concurrentPerform(iterations: 2) { thread in
         if thread == 0 {
@@ -119,7 +119,7 @@ import Testing
           isCancelled.store(true, ordering: .releasing)
         }
       }
-      // One value is on its way, and the sequence has made the next.
+      // One value is being delivered, and the sequence has made the next.
       #expect(extra.load(ordering: .relaxed) < 4)
     }
   }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FlatMapTests {
   typealias Child = ManualPublisher<Int, Oops>
 
-  /// A child that delivers without end while it is asked stops when the pipeline ends, however that comes about.
+  /// A child delivers without end while it has demand. It stops when the pipeline ends, in each way.
   @Test(arguments: End.allCases)
   func aChildWithoutEndStopsAtTheEnd(end: End) {
     let limit = 1_000
@@ -142,7 +142,7 @@ import Testing
     }
     let subscriber = TrackingSubscriber<Int, Never>()
     numbers.publisher.flatMap(maxPublishers: .max(room)) { Just($0) }.subscribe(subscriber)
-    // The sequence's publisher looks one ahead.
+    // The sequence's publisher fetches one element ahead.
     #expect(made <= room + 1)
     for number in 1...100 {
       subscriber.subscription?.request(.max(1))

@@ -19,7 +19,7 @@ import Testing
     rig.source.send(1)
     rig.source.send(completion: .finished)
     rig.source.sendSubscription()
-    // It holds no state: the subscriber has to ignore values of a source after the end.
+    // It holds no state, so the subscriber ignores values of a source after the end.
     #expect(
       rig.take() == [.subscription("Manual"), .cancelled, .value(1), .finished, .subscription("Manual")])
   }

@@ -215,7 +215,7 @@ import Testing
         receiveValue: { value in
           if isInside || completions > 0 { disorder += 1 }
           isInside = true
-          // With limited demand, the subjects drop values that are not asked for.
+          // With limited demand, the subjects drop values that aren't requested.
           if perSender[value / 10_000] > value % 10_000 { disorder += 1 }
           perSender[value / 10_000] = value % 10_000 + 1
           isInside = false

@@ -47,7 +47,7 @@ import Testing
     withExtendedLifetime(subscriptions) {}
   }
 
-  /// A subject that the test sends to and requests from.
+  /// A subject through which the test sends and requests.
   final class ManualSubject: Subject {
     typealias Output = Int
     typealias Failure = Oops

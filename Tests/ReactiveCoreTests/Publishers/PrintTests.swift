@@ -3,7 +3,7 @@ import ReactiveTestSupport
 import Synchronization
 import Testing
 
-/// Keeps what is written.
+/// Keeps the written text.
 private final class Sheet: TextOutputStream, Sendable {
   private let pieces = Mutex<[String]>([])
   let onWrite: @Sendable () -> Void
@@ -72,7 +72,7 @@ private final class Flag {
       ])
   }
 
-  /// Combine's operators without state hand the subscription of their upstream on.
+  /// Combine's operators without state pass their upstream's subscription on.
   @Test func namesTheSubscriptionThatItGets() {
     func name<P: Publisher>(_ make: (ManualPublisher<Int, Oops>) -> P) -> String? {
       let sheet = Sheet()

@@ -139,7 +139,7 @@ import Testing
 }
 
 extension Publisher {
-  /// The values of this publisher after one more.
+  /// Prepends one value to this publisher.
   fileprivate func prepending(_ value: Output) -> AnyPublisher<Output, any Error>
   where Failure == any Error {
     let upstream = self
@@ -152,7 +152,7 @@ extension Publisher {
   }
 }
 
-/// Sums up the demand of the current attempt; fails on command, from one thread.
+/// Adds up the demand of the current attempt. Fails on command, from one thread.
 private final class PassthroughRelay: Publisher {
   typealias Output = Int
   typealias Failure = Oops

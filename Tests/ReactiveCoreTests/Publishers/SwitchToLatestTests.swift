@@ -308,7 +308,7 @@ import Testing
         group.addTask { for number in 0..<2000 { children.value[sender].send(number) } }
       }
     }
-    // No demand was lost on the way.
+    // No demand was lost in between.
     outer.value.send(children.value[0])
     for number in 5000..<5003 {
       children.value[0].send(number)

@@ -78,7 +78,7 @@ import Testing
     #expect(rig.take() == [.finished])
   }
 
-  /// The current value comes within the request.
+  /// The current value arrives within the call of `request(_:)`.
   @Test func getsWhatUpstreamSendsWhileItIsSubscribedTo() {
     let subject = CurrentValueSubject<Int, Never>(-1)
     var values: [Int] = []

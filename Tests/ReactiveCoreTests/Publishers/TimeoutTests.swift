@@ -99,7 +99,7 @@ import Testing
       if $0 == 1 {
         rig.source.send(2)
         rig.source.send(3)
-        // The scheduler is late: time is up before the values' turn comes.
+        // The scheduler is late: the timeout passes before it runs the work for the values.
         scheduler.advance(by: 13)
       }
     }

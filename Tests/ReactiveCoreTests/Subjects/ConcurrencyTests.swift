@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  /// A subscriber that asks one by one while other threads send gets the latest value in the end.
+  /// A subscriber that requests values one by one while other threads send gets the latest value in the end.
   @Test func theCurrentValueIsNeverStaleForOneWhoAsksMeanwhile() {
     for _ in 0..<100 {
       let subject = UncheckedBox(CurrentValueSubject<Int, Oops>(-1))

@@ -31,7 +31,7 @@ import Testing
     #expect(Demand.max(81) - 42 == .max(39))
     #expect(Demand.unlimited - 42 == .unlimited)
     #expect(Demand.max(5) - -1 == .max(6))
-    // Combine's own answer where the sum exceeds `Int.max`.
+    // Combine's result if the sum exceeds `Int.max`.
     #expect(Demand.max(.max) - -1 == .none)
     var demand = Demand.max(100)
     demand -= .max(1)

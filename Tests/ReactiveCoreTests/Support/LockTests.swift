@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReactiveCore
 
-/// The lock under subjects and operators.
+/// The lock that subjects and operators use.
 @Suite struct LockTests {
   /// A lock, and a number that it guards.
   final class Counter: @unchecked Sendable {

@@ -12,7 +12,7 @@ struct OperatorCase: CustomTestStringConvertible, Sendable {
   /// A label that distinguishes several cases of one function.
   let detail: String
   let upstreams: Int
-  /// Whether the operator has no state of its own, so that what comes before the subscription passes through it.
+  /// Whether the operator has no state of its own, so that calls before the subscription pass through it.
   let passesEverything: Bool
   let make: @Sendable ([Source], ManualScheduler) -> Result
 

@@ -4,12 +4,12 @@ import Foundation
 struct PackageTree {
   var files: [String: String]
 
-  /// A tree made up by a test.
+  /// A tree that a test makes up.
   init(files: [String: String]) {
     self.files = files
   }
 
-  /// The package this file belongs to, of which the given folders are read.
+  /// Reads the given folders of the package to which this file belongs.
   init(reading folders: [String], from file: StaticString = #filePath) throws {
     var root = URL(filePath: "\(file)")
     while !FileManager.default.fileExists(atPath: root.appending(path: "Package.swift").path) {
@@ -26,12 +26,12 @@ struct PackageTree {
     }
   }
 
-  /// The tests of our Combine and what they test.
+  /// The tests of this package's Combine, and the tested sources.
   static func ours() throws -> PackageTree {
     try PackageTree(reading: sourceFolders + testFolders)
   }
 
-  /// Where what is public must have a test.
+  /// Folders whose public declarations must have a test.
   static let sourceFolders = [
     "Sources/ReactiveCore/Publishers", "Sources/ReactiveCore/Schedulers", "Sources/ReactiveCore/Subjects",
     "Sources/ReactiveCore/Subscribers", "Sources/ReactiveFoundation", "Sources/CombineExtras",
@@ -69,7 +69,7 @@ struct PackageTree {
 }
 
 extension String {
-  /// Whether some line declares something that a program can use.
+  /// Whether a line declares something that a program can use.
   fileprivate var declaresSomethingPublic: Bool {
     contains(
       /(?m)^\s*(?:@\w+\s+)*public\s+(?:static |final |convenience |mutating )*(?:struct|class|enum|actor|protocol|func|var|let|init|typealias)\b/
@@ -140,7 +140,7 @@ extension String {
     ).filter { $0.1 == indentation }.map { "\($0.2)(\(labels(of: $0.3)))" }
   }
 
-  /// The labels of a parameter list, of which the closing parenthesis ends what counts.
+  /// The labels of a parameter list, up to its closing parenthesis.
   static func labels(of parameters: Substring) -> String {
     var depth = 0
     var isAtStart = true

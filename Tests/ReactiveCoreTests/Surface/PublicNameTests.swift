@@ -2,7 +2,7 @@ import Testing
 
 /// `PortableCombine` exports only Combine's names. So a program that defines other names compiles on every platform.
 @Suite struct PublicNameTests {
-  /// Names that Combine doesn't declare, and why they are no collision.
+  /// Names that Combine doesn't declare, and why they don't collide.
   static let exceptions: [String: String] = [
     "AsyncPublisher.Failure": "a type that the protocol AsyncSequence asks for",
     "AsyncPublisher.Iterator.Failure": "a type that the protocol AsyncIteratorProtocol asks for",

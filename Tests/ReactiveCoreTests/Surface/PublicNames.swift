@@ -1,8 +1,8 @@
 /// Reads which names Swift files declare for other modules, from files in the package's format: two spaces for each level.
 struct PublicNames {
-  /// The types, and the members with the types they belong to: `Just`, `Just.map(_:)`.
+  /// The types, and the members with their types: `Just`, `Just.map(_:)`.
   ///
-  /// Protocols with an underscore are not for programs; their declarations count as declared in the types that conform.
+  /// Protocols with an underscore are not for programs. Their declarations count as members of the types that conform.
   var names: Set<String> {
     var names = declared.filter { $0.first != "_" }
     for (type, adopted) in conformances {
@@ -14,7 +14,7 @@ struct PublicNames {
   }
 
   private var declared: Set<String> = []
-  /// Types and the protocols with an underscore that they conform to.
+  /// Types, and the protocols with an underscore to which they conform.
   private var conformances: [(type: String, adopted: String)] = []
 
   /// The declarations around a line.
@@ -23,7 +23,7 @@ struct PublicNames {
     /// The type; empty at the top level.
     var path: String
     var isVisible: Bool
-    /// Whether members are public without saying so.
+    /// Whether members are public without the keyword.
     var isOpen: Bool
   }
 
@@ -34,13 +34,13 @@ struct PublicNames {
       let indentation = line.prefix { $0 == " " }.count
       let text = line.dropFirst(indentation)
       if text.isEmpty || text.hasPrefix("//") { continue }
-      // Lines that only continue a declaration don't end what encloses them.
+      // Lines that only continue a declaration don't end the enclosing scopes.
       let enclosing = scopes.filter { $0.indentation < indentation }
       let scope = enclosing.last ?? Scope(indentation: -2, path: "", isVisible: true, isOpen: false)
       guard scope.indentation + 2 == indentation else { continue }
       if text.hasPrefix("#") {
         scopes = enclosing
-        // Code that is compiled in one case only is one level deeper.
+        // Conditionally compiled code is one level deeper.
         scopes.append(
           Scope(indentation: indentation, path: scope.path, isVisible: scope.isVisible, isOpen: scope.isOpen))
         continue
@@ -74,7 +74,7 @@ struct PublicNames {
         if keyword == "enum" { scopes[scopes.count - 1].isOpen = false }
       case "case" where scope.isVisible && !scope.path.isEmpty:
         let name = rest.dropFirst().prefix { $0.isLetter || $0.isNumber }
-        // `case` of a switch stands in a function, so not at this level.
+        // A `case` of a switch is in a function, so it isn't at this level.
         insert("\(scope.path).\(name)")
       default:
         guard isPublic, scope.isVisible, keyword != "case" else { continue }

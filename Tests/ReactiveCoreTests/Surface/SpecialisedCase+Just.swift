@@ -1,12 +1,12 @@
 import ReactiveCore
 import ReactiveTestSupport
 
-// Functions for the cases. Those that throw do so for 0.
+// Functions for the cases. Those that throw do it for 0.
 func up(_ number: Int) -> Int { number + 1 }
 func half(_ number: Int) -> Int? { number % 2 == 0 ? number / 2 : nil }
 func isEven(_ number: Int) -> Bool { number % 2 == 0 }
 func isSame(_ left: Int, _ right: Int) -> Bool { left == right }
-/// Takes 4 and 5 for equal.
+/// 4 and 5 count as equal.
 func isLess(_ left: Int, _ right: Int) -> Bool { left / 2 < right / 2 }
 func oops<E: Error>(_ error: E) -> Oops { Oops(number: 9) }
 

@@ -14,11 +14,11 @@ struct General<Upstream: Publisher>: Publisher {
   }
 }
 
-/// An operator that `Just` or another source declares for itself, beside the operator that all publishers have.
+/// An operator that `Just` or another source declares for itself, in addition to the operator of all publishers.
 struct SpecialisedCase: CustomTestStringConvertible, Sendable {
   /// The type and the function with its labels, as the sources of the module declare it.
   let name: String
-  /// Which of the declarations with that name, from 1.
+  /// The number of the declaration with that name, from 1.
   let overload: Int
   /// A label that distinguishes several cases of one declaration.
   let detail: String
@@ -48,7 +48,7 @@ struct SpecialisedCase: CustomTestStringConvertible, Sendable {
     pairs = {
       upstreams.map { upstream in
         let (special, general) = (special(upstream), general(General(upstream: upstream)))
-        // An operator that isn't specialised differs in its upstream alone.
+        // An operator that isn't specialised differs only in its upstream.
         let hidden = String(reflecting: B.self).replacing(
           String(reflecting: General<U>.self), with: String(reflecting: U.self))
         return Pair(
@@ -78,15 +78,15 @@ extension SpecialisedCase {
   static let all = ofJust + ofOptional + ofResult + ofSequence
 }
 
-/// How a subscriber asks for values and when it cancels.
+/// How a subscriber requests values, and when it cancels.
 struct Schedule: CustomStringConvertible {
   var first: Subscribers.Demand?
   var perValue = Subscribers.Demand.none
-  /// After how many values the subscriber cancels; 0 for when it gets the subscription.
+  /// The number of values after which the subscriber cancels; 0 to cancel when it gets the subscription.
   var cancelsAfter: Int?
   /// Later requests, each in a separate step.
   var later: [Subscribers.Demand] = []
-  /// After how many steps the subscription is cancelled from outside.
+  /// The number of steps after which the subscription is cancelled from outside.
   var cancelledAfterStep: Int?
 
   static let all = [

@@ -2,11 +2,11 @@ import ReactiveCore
 import ReactiveTestSupport
 import Testing
 
-/// Every operator that `Just`, `Optional`, `Result`, `Sequence`, `Empty` or `Fail` declares for itself, beside the general
-/// operator over the same publisher.
+/// Compares every operator that `Just`, `Optional`, `Result`, `Sequence`, `Empty` or `Fail` declares for itself with the general operator on the same
+/// publisher.
 ///
-/// The histories are the same, with one inherent difference of the eager operators. A result that is known to have no values,
-/// or no more, completes at once; the general operator has to request from upstream first.
+/// Their events are the same, with one inherent difference of the eager operators. A result that is known to have no values, or no more, completes at
+/// once; the general operator must request from upstream first.
 @Suite struct SpecialisedOperatorTests {
   @Test(arguments: SpecialisedCase.all)
   func aSpecialisedOperatorDoesWhatTheGeneralOneDoes(subject: SpecialisedCase) {
@@ -30,7 +30,7 @@ import Testing
     }
   }
 
-  /// Whether two histories have the same values at the same time, and the first has its end no later than the second.
+  /// Whether two histories have the same values at the same time, and the first ends no later than the second.
   static func isTheSameButForAnEarlyEnd(_ special: [[String]], _ general: [[String]], ending: String) -> Bool
   {
     var (specialHasEnded, generalHasEnded) = (false, false)

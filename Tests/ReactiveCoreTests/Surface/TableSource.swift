@@ -3,8 +3,8 @@ import ReactiveTestSupport
 
 /// A source of a few numbers for the tables of all operators.
 ///
-/// It hands over its subscription and delivers its numbers when the test says so, never more than it has been asked for; from within a
-/// request, once it is open. The functions may be called from any thread.
+/// It delivers its subscription and its numbers when the test calls `connect()` and `open()`, and never more numbers than the demand. Once open, it
+/// delivers from within the call of `request(_:)`. The functions may be called from any thread.
 final class TableSource: Publisher, @unchecked Sendable {
   typealias Output = Int
   typealias Failure = Oops
@@ -44,7 +44,7 @@ final class TableSource: Publisher, @unchecked Sendable {
     if connects { connect() }
   }
 
-  /// Hands over the subscription, now or to the next subscriber.
+  /// Delivers the subscription, now or to the next subscriber.
   func connect() {
     let target = lock.withLock {
       connectsAtOnce = true
@@ -55,7 +55,7 @@ final class TableSource: Publisher, @unchecked Sendable {
     target?.receive(
       subscription: ManualSubscription(
         onRequest: { [weak self] in self?.ask($0) }, onCancel: { [weak self] in self?.cancel() }))
-    // A source that is open and has no more numbers ends without a request.
+    // An open source without further numbers ends without a request.
     deliver()
   }
 
@@ -71,7 +71,7 @@ final class TableSource: Publisher, @unchecked Sendable {
     deliver()
   }
 
-  /// Sends what may not be sent before a subscription.
+  /// Sends events that may not be sent before a subscription.
   func sendTooEarly(_ completion: Subscribers.Completion<Oops>?) {
     let target = lock.withLock { isConnected ? nil : subscriber }
     if let completion {

@@ -1,8 +1,8 @@
 import Testing
 
-/// Every public source file and every publisher has a test file that is named for it.
+/// Every public source file and every publisher has a test file with its name.
 @Suite struct TestFileTests {
-  /// Source files whose tests stand elsewhere, and why.
+  /// Source files whose tests are in other files, and the reason.
   static let elsewhere: [String: (test: String?, why: String)] = [
     "MergeFiveToEight": ("MergeTests", "the same for more publishers"),
     "MergeWith": ("MergeTests", "the operators that make the publishers of Merge"),

@@ -9,7 +9,7 @@ import Testing
 #endif
 
 @Suite struct DataTaskPublisherTests {
-  /// Records what comes, on the session's queue.
+  /// Records its events, on the session's queue.
   final class Recorder: Subscriber, Sendable {
     typealias Input = (data: Data, response: URLResponse)
     typealias Failure = URLError
@@ -114,7 +114,7 @@ import Testing
       kept.append(other.subscription)
     }
     #expect(cancelled == nil)
-    // The delegate queue may still be leaving the call that delivered.
+    // The delegate queue may not have returned from the delivering call yet.
     let last = Recorder()
     session.dataTaskPublisher(for: server.url("/")).subscribe(last)
     last.subscription.request(.max(1))

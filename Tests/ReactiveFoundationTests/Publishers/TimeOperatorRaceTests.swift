@@ -5,12 +5,11 @@ import ReactiveTestSupport
 import Synchronization
 import Testing
 
-/// The operators that deliver on a scheduler, on a queue that runs functions concurrently, while values, requests, timers and
-/// cancellation come from several threads.
+/// The operators that deliver on a scheduler, on a concurrent queue, while values, requests, timers and cancellation arrive from several threads.
 @Suite struct TimeOperatorRaceTests {
   /// Checks that calls arrive one at a time, in order and within the demand, and that none follows the completion.
   final class Judge<Input>: Subscriber, @unchecked Sendable {
-    // The lock guards all but what only the delivering thread touches, which is what is tested here.
+    // The lock guards all fields except those that only the delivering thread uses, which is tested here.
     struct State {
       var requested = 0
       var last = -1
@@ -38,7 +37,7 @@ import Testing
         state.withLock { $0.faults.append("deliveries overlap") }
       }
       body()
-      // Now and then a delivery takes its time, so that others have the chance to come in between.
+      // Some deliveries take longer, so that other calls can come in between.
       if state.withLock({ $0.received.isMultiple(of: 8) }) {
         _ = DispatchSemaphore(value: 0).wait(timeout: .now() + .microseconds(50))
       }
@@ -92,7 +91,7 @@ import Testing
 
   static let queue = DispatchQueue(label: "race", attributes: .concurrent)
 
-  /// Sends from one thread and requests from another; ends by completing, and in every other round by cancelling meanwhile.
+  /// Sends from one thread and requests from another. Ends by completion, or by cancelling in between in every other round.
   func race<Operator: Publisher>(
     rounds: Int = 40, values: Int = 300, perValue: Int = 0,
     losesNothing: Bool = false, _ makeOperator: (Source) -> Operator,
@@ -102,7 +101,7 @@ import Testing
       let subject = UncheckedBox(Source())
       let judge = Judge<Operator.Output>(perValue: perValue, numbers: numbers)
       makeOperator(subject.value).subscribe(judge)
-      // Some deliver the subscription on the queue, too.
+      // Some operators deliver the subscription on the queue, too.
       Self.queue.sync(flags: .barrier) {}
       judge.request(values)
       let isCancelled = round.isMultiple(of: 2)

@@ -7,14 +7,14 @@ import Testing
 @Suite struct TimerPublisherTests {
   typealias Tracker = TrackingSubscriber<Date, Never>
 
-  /// A run loop's mode of one test's own, so that tests that share a thread don't run each other's timers.
+  /// A separate mode of the run loop for each test, so that tests that share a thread don't run each other's timers.
   let mode = RunLoop.Mode("test \(UInt64.random(in: 0 ... .max))")
 
   var publisher: Timer.TimerPublisher {
     Timer.publish(every: 0.001, tolerance: 0, on: .current, in: mode)
   }
 
-  /// Runs the thread's run loop until something has come about.
+  /// Runs the thread's run loop until `isDone` returns true.
   func run(until isDone: () -> Bool) {
     let deadline = Date(timeIntervalSinceNow: 60)
     while !isDone(), Date() < deadline {

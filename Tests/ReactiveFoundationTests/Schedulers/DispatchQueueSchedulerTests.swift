@@ -169,7 +169,7 @@ import Testing
     #expect(repetition is AnyCancellable)
     #expect(done.wait(timeout: .now() + 60) == .success)
     repetition.cancel()
-    queue.sync {}  // one more may have been under way
+    queue.sync {}  // one more may have been running
     let count = times.withLock { $0.count }
     queue.sync {}
     #expect(times.withLock { $0.count } == count)

@@ -9,11 +9,11 @@ import Testing
 @Suite struct RunLoopSchedulerTests {
   /// A thread that runs its loop until it is stopped.
   final class Runner: @unchecked Sendable {
-    // The loop is set before another thread gets the runner, and may be used from any thread for what is tested here.
+    // The loop is set before another thread gets the runner, and this test may use it from any thread.
     private(set) var loop = RunLoop.main
     private let isStopped = Atomic(false)
 
-    /// - Parameter longestSleep: After how many seconds at most the loop looks whether it has been stopped.
+    /// - Parameter longestSleep: The longest time in seconds until the loop checks whether it was stopped.
     init(longestSleep: TimeInterval = 0.5) {
       let started = DispatchSemaphore(value: 0)
       let thread = Thread { [self] in
@@ -29,14 +29,14 @@ import Testing
       started.wait()
     }
 
-    /// Returns when the loop has run all that was scheduled before.
+    /// Returns when the loop has run all functions that were scheduled before.
     func settle() {
       let done = DispatchSemaphore(value: 0)
       loop.schedule { done.signal() }
       #expect(done.wait(timeout: .now() + 60) == .success)
     }
 
-    /// Lets the thread end, some time.
+    /// Lets the thread end at some later time.
     func stop() {
       isStopped.store(true, ordering: .releasing)
     }

@@ -3,7 +3,7 @@ import ReactiveCore
 import ReactiveFoundation
 import Testing
 
-/// That these compile says that the two times are types of their own.
+/// Compiles only if the two times are different types.
 private protocol Named { static var name: String { get } }
 extension RunLoop.SchedulerTimeType: Named { static var name: String { "run loop" } }
 extension OperationQueue.SchedulerTimeType: Named { static var name: String { "operation queue" } }

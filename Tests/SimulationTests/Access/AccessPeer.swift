@@ -5,7 +5,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// One connection of an identity, and what may come on it.
+/// One connection of an identity, which checks every frame it receives against the permissions.
 final class AccessPeer {
   enum Use: Equatable {
     case reading(String)
@@ -26,10 +26,10 @@ final class AccessPeer {
 
   private struct Stream {
     var use: Use
-    /// Nil: any right at all.
+    /// Nil if any right is enough.
     var needs: Rights?
     var isOpen = true
-    /// Of a pattern: topics by their numbers, and the one that frames are about.
+    /// For a pattern: the topics by their numbers, and the topic that the following frames concern.
     var names: [UInt32: String] = [:]
     var subject: UInt32 = 0
     var records: [String: Int] = [:]
@@ -81,7 +81,7 @@ final class AccessPeer {
 
   // MARK: In
 
-  /// Looks at what has come.
+  /// Checks the frames received since the last call.
   func inspect() {
     let new = client.frames[inspected...]
     inspected = client.frames.count
@@ -141,7 +141,7 @@ final class AccessPeer {
     }
   }
 
-  /// What is about the connection.
+  /// Handles the frames of stream 0.
   private func takeLast(_ frame: ScriptedClient.Received, _ recent: [Permissions?]) throws {
     guard frame.header.type == .error else {
       if frame.header.type == .welcome { isWelcome = true }
@@ -227,7 +227,7 @@ final class AccessPeer {
       "\(name) gets something of \(topic)")
   }
 
-  /// No message names a topic that its reader may not know of, and hasn't asked for.
+  /// An error message names a topic only if the client named it or may see it.
   private func mustNotTell(_ fault: Fault, asked: Use?, _ recent: [Permissions?]) {
     for topic in AccessStory.topicNames where fault.message.contains(topic) {
       if asked?.topic == topic { continue }
@@ -237,7 +237,7 @@ final class AccessPeer {
     }
   }
 
-  /// Nothing has changed for a while, and one record was published to each topic since ``forgetRecords()``.
+  /// Checks the end state. Call it after a quiet period in which one record was published to each topic since ``forgetRecords()``.
   func checkEnd(_ topics: [String]) {
     guard let permissions = story.permissions(of: name) else {
       return story.check(false, "\(name) is still there")

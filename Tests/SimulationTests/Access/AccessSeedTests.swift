@@ -1,7 +1,7 @@
 import Testing
 
 extension ShortStories {
-  /// Peers that do what they may and what they may not, while that changes.
+  /// Peers that try allowed and denied operations while their permissions change.
   @Suite struct AccessSeedTests {
     @Test(arguments: Seeds.chosen(for: .access))
     func nobodyLearnsOfWhatIsntTheirs(seed: UInt64) throws {

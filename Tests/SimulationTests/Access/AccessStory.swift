@@ -6,7 +6,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker with authentication, an administrator that makes topics, publishes and changes permissions, and peers that try everything.
+/// A broker with authentication; an administrator that creates topics, publishes and changes permissions; and peers that try every operation.
 final class AccessStory {
   enum Event: CaseIterable {
     case denied, ended, matched, unmatched, delivered, listed, revoked, expired, renewed
@@ -20,7 +20,7 @@ final class AccessStory {
     "publish b.2",
     "subscribe c.1", "admin b.>",
   ]
-  /// How long after a change something may still be on its way that was right before.
+  /// How long after a change frames may still arrive that the former permissions allowed.
   private static let afterglow = Duration.milliseconds(300)
 
   private var random: SeededRandom
@@ -28,7 +28,7 @@ final class AccessStory {
   private let root: ScriptedClient
   private var rootStreams: UInt32 = 0
   private var publications: [String: (stream: UInt32, published: UInt64)] = [:]
-  /// What holds, and what did.
+  /// The present policy, and those before it.
   private var policies: [(since: MonotonicTime, rules: [String: Permissions])] = []
   private var text: [String: String] = [:]
   private(set) var peers: [AccessPeer] = []
@@ -122,9 +122,9 @@ final class AccessStory {
     }
   }
 
-  /// Other rules hold.
+  /// Replaces the policy.
   private func change() throws {
-    // So that it is never about more than two policies.
+    // Wait, so that at most two policies are valid at a time.
     if !policies.isEmpty { small.settle(Self.afterglow + .milliseconds(50)) }
     for peer in peers { peer.inspect() }
     text = ["root": "all >"]
@@ -161,7 +161,7 @@ final class AccessStory {
 
   // MARK: The end
 
-  /// No more changes: all peers get what is theirs.
+  /// Stops changing permissions and checks that every peer received the records it may read.
   private func end() throws {
     small.settle(.seconds(1))
     for topic in Self.topics { publish(to: topic) }
@@ -202,10 +202,10 @@ final class AccessStory {
     if !holds { failures.append(message()) }
   }
 
-  /// What `name` may do now; nil for an identity that isn't listed.
+  /// The present permissions of `name`; nil for an identity that isn't listed.
   func permissions(of name: String) -> Permissions? { policies.last?.rules[name] }
 
-  /// The same, by all that holds and has just held.
+  /// The present permissions of `name`, and those valid within the last 300 ms (``afterglow``).
   func recentPermissions(of name: String) -> [Permissions?] {
     let recent = policies.indices.filter { index in
       let end = index + 1 < policies.count ? policies[index + 1].since : now

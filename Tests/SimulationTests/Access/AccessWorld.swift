@@ -8,10 +8,10 @@ import SluiceWire
 
 /// Identities without cryptography: each listed one has the password `right`, and tokens contain their name and expiry.
 enum PlainAccess {
-  /// Permissions in words: `["ada": "publish a.> subscribe >"]`.
+  /// Parses permissions, as in `["ada": "publish a.> subscribe >"]`.
   static func policy(_ rules: [String: String]) throws -> AccessPolicy {
     var policy = AccessPolicy()
-    // Identities that are no longer listed may not be connected.
+    // Identities that were removed from the list must not stay connected.
     policy.certificatesMustBeListed = true
     for (name, text) in rules { policy.permissions[name] = try permissions(text) }
     return policy
@@ -54,7 +54,7 @@ enum PlainAccess {
 }
 
 extension SmallWorld {
-  /// A broker that asks, with identities as of ``PlainAccess``.
+  /// A broker that requires authentication, with the identities of ``PlainAccess``.
   convenience init(
     seed: UInt64 = 1, brokerLoops: Int = 1, conditions: SimulatedConditions = .calm, rules: [String: String],
     storage: StoreConfiguration? = nil, _ configure: (inout BrokerConfiguration) -> Void = { _ in }
@@ -64,7 +64,7 @@ extension SmallWorld {
       access: (PlainAccess.policy(rules), PlainAccess.verify), storage: storage, configure)
   }
 
-  /// A client that is let in.
+  /// Connects a client with valid credentials.
   func connect(as name: String) -> ScriptedClient {
     connect(credentials: PlainAccess.password(of: name))
   }
@@ -76,9 +76,9 @@ extension SmallWorld {
 }
 
 extension ScriptedClient {
-  /// Sends a frame, and lets everything happen that comes of it.
+  /// Sends a frame, and runs the world until its effects have happened.
   ///
-  /// - Returns: what came on its stream.
+  /// - Returns: the frames received on its stream.
   func ask(_ frame: some Frame, stream: UInt32, in small: SmallWorld) -> [Received] {
     let before = frames(on: stream).count
     send(frame, stream: stream)
@@ -86,7 +86,7 @@ extension ScriptedClient {
     return Array(frames(on: stream).dropFirst(before))
   }
 
-  /// The error that came last on a stream.
+  /// The last error on a stream.
   func fault(on stream: UInt32) throws -> Fault? {
     try frames(on: stream).last { $0.header.type == .error }?.decoded(Fault.self)
   }

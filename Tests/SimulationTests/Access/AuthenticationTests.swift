@@ -74,7 +74,7 @@ import Testing
       _ = small.world.run(limit: .seconds(10)) { client.hasEnded }
       codes.append(try client.fault(on: 0)?.code)
     }
-    // Sooner or later the wait is longer than a handshake may take.
+    // After some attempts the delay exceeds the handshake timeout.
     #expect(codes.prefix(4).allSatisfy { $0 == .authenticationFailed })
     #expect(Set(codes) == [.authenticationFailed, .handshakeTimeout])
     #expect(codes.count { $0 == .authenticationFailed } < 20)
@@ -85,7 +85,7 @@ import Testing
       $0.limits.authenticationsPerAddress = 3
       $0.limits.handshake = .seconds(600)
     }
-    // Until the next one has to wait for some seconds.
+    // Guess until the next attempt is delayed by some seconds.
     var hasToWait = false
     while !hasToWait {
       let client = small.connect(credentials: .password("wrong", user: "ada"))
@@ -94,7 +94,7 @@ import Testing
     let waiting = (0..<2).map { _ in small.connect(credentials: PlainAccess.password(of: "ada")) }
     #expect(waiting.allSatisfy { $0.frames.isEmpty })
     #expect(try refusal(small.connect(credentials: PlainAccess.password(of: "ada"))) == .tooManyAttempts)
-    // A client that leaves makes room.
+    // A client that disconnects makes room for another.
     waiting[0].close()
     small.settle()
     let next = small.connect(credentials: PlainAccess.password(of: "bob"))
@@ -108,7 +108,7 @@ import Testing
     client.send(
       Hello(maximumFrame: 1 << 20, keepalive: 0, name: "", credentials: PlainAccess.password(of: "bob")),
       stream: 0)
-    // While the answer is on its way from one loop to the other.
+    // Change the policy while the result travels from one loop to the other.
     let policy = try PlainAccess.policy(["ada": "all >"])
     for _ in 0..<200 where client.frames.isEmpty {
       small.settle(.microseconds(20))

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// CONNECTION_LIST, CONNECTION_CLOSE and BROKER_SHOW: what they tell and do, which clients may, and what the audit says.
+/// CONNECTION_LIST, CONNECTION_CLOSE and BROKER_SHOW: their replies and effects, the permissions they need, and their audit lines.
 @Suite struct BrokerRequestTests {
   private final class Audit: Sendable {
     let events = Mutex<[BrokerEvent]>([])
@@ -82,7 +82,7 @@ import Testing
     #expect((300_000..<301_000).contains(growth(producer, \.received)) && growth(producer, \.sent) < 1_000)
     #expect(
       (300_000..<301_000).contains(growth(subscriber, \.sent)) && growth(subscriber, \.received) < 1_000)
-    // All that was read came by one of them.
+    // Every byte was received on one of these connections.
     #expect(after.reduce(0) { $0 + Int($1.received) } == small.broker.metrics[.bytesReceived])
   }
 
@@ -154,14 +154,14 @@ import Testing
     #expect(info["topics"] == 31 && info["connections"] == 1 && info["publications"] == 30)
     #expect(info.uptime > 0 && info.storage.state == .none && info["nothing"] == nil)
     #expect(info.problems.isEmpty)
-    // What lasts is a problem; at most twenty are told, and however many ask, the broker is looked at once a second.
+    // Persistent conditions are problems. A reply lists at most twenty, and the broker scans for them once a second, however many clients ask.
     small.world.run(for: .seconds(11))
     let later = try #require(root.ask(BrokerShow(), stream: 1, in: small).last).decoded(BrokerInfo.self)
     #expect(later.problems.count == 20 && later.problems.allSatisfy { $0.severity == .warning })
     #expect(later.problems.allSatisfy { $0.kind == "heldUp" && $0.topic.hasPrefix("p.") })
-    // All of them are counted by kind.
+    // The count by kind includes all of them.
     #expect(later.problemKinds.map(\.kind) == ["heldUp"] && later.problemKinds.map(\.count) == [30])
-    #expect(later.problemKinds[0].sentence == "Producers are held up in 30 places.")
+    #expect(later.problemKinds[0].sentence == "Producers are blocked in 30 places.")
     #expect(later.problems[0].sentence.contains("The producers of p."))
     #expect(later.problems[0].since > 0 && later.problems[0].since + 10_000 <= later.time)
   }

@@ -5,9 +5,9 @@ import Testing
 
 @testable import SluiceBroker
 
-/// CLUSTER_SHOW, CLUSTER_DRAIN and CLUSTER_MOVE: what they tell and do, which clients may, and what the audit says.
+/// CLUSTER_SHOW, CLUSTER_DRAIN and CLUSTER_MOVE: their replies and effects, the permissions they need, and their audit lines.
 @Suite struct ClusterRequestTests {
-  /// A cluster that stores wishes, and refuses them while it is told to.
+  /// A cluster that records requests, and denies them while `refusal` is set.
   private final class Cluster: ClusterAdministration {
     let info: ClusterInfo
     let wishes = Mutex<[String]>([])

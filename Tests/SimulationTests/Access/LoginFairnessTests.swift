@@ -8,9 +8,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Many addresses that guess passwords don't keep an identity out: counted in verifications, each of which takes about a tenth of a second.
+/// Password guesses from many addresses don't lock out an identity. The tests count verifications, each of which takes about a tenth of a second.
 @Suite struct LoginFairnessTests {
-  /// The identities of successful verifications, and guesses, in their order.
+  /// The identities of successful verifications, and the guesses, in order.
   private final class Log: Sendable {
     private let names = Mutex<[String]>([])
 
@@ -27,7 +27,7 @@ import Testing
 
   init() throws {
     var limits = BrokerLimits()
-    // Otherwise delays of the guesses would hide the order.
+    // Otherwise delays after guesses would hide the order.
     limits.attempts.free = 1_000_000
     let log = log
     authenticator = Authenticator(
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// How many verifications a login waits for, its own included.
+  /// The number of verifications until a login succeeds, its own included.
   private func verifications(from host: String, as name: String) throws -> Int {
     log.removeAll()
     guess()

@@ -6,12 +6,12 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Permissions of clients, and what other clients learn of them.
+/// Permissions of clients, and what other clients can learn about topics.
 @Suite struct PermissionTests {
   /// A frame that opens a stream or makes a request, and what it needs.
   private struct Wish {
     var needs: Rights
-    /// A topic that isn't there is made for it.
+    /// Whether the frame creates a missing topic.
     var makes = false
     var encode: @Sendable (_ topic: String, _ stream: UInt32) -> [UInt8]
 
@@ -73,10 +73,10 @@ import Testing
       if !isAllowed {
         #expect(there?.message.replacing("t.1", with: "t.2") == missing?.message)
       } else if wish.makes {
-        // One may use what is there, and may not make what isn't.
+        // The client may use existing topics but not create missing ones.
         #expect(missing?.code == .unknownTopic, "wish \(index)")
       }
-      // A name that isn't one is just that.
+      // An invalid name is reported as such.
       #expect(try outcome(wish, "t..1", some, small)?.code == .invalidTopic, "wish \(index)")
       if small.broker.core.registry.find("t.1") == nil {
         _ = root.ask(TopicCreate(topic: "t.1", settings: TopicSettings()), stream: 1, in: small)
@@ -117,7 +117,7 @@ import Testing
     }
     #expect(try join(none, "morgue") == .permissionDenied)
     #expect(try join(some, "morgue") == .unknownTopic)
-    // A client without permission can't tell which of the two exists.
+    // A client without permission gets the same error whichever of the two topics exists.
     _ = root.ask(TopicDelete(topic: "t"), stream: 1, in: small)
     #expect(try join(other, "morgue") == .permissionDenied)
     _ = root.ask(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1, in: small)
@@ -125,7 +125,7 @@ import Testing
     _ = root.ask(TopicCreate(topic: "morgue", settings: TopicSettings()), stream: 1, in: small)
     #expect(try join(none, "morgue") == .permissionDenied)
     #expect(try join(some, "morgue") == nil)
-    // Others don't learn where they are.
+    // Other clients don't learn the group's dead-letter topic.
     #expect(try join(none, "") == .groupMismatch)
     #expect(try none.fault(on: 1)?.message.contains("morgue") == false)
   }
@@ -189,7 +189,7 @@ import Testing
     let (ada, bob, eve) = (small.connect(as: "ada"), small.connect(as: "bob"), small.connect(as: "eve"))
     let inbox = Subscribe(topic: "_inbox.1", start: .new, grantedThrough: 9)
     #expect(ada.ask(inbox, stream: 1, in: small).first?.header.type == .subscribed)
-    // Repliers may write there, and only the owner may read.
+    // Repliers may publish there; only the owner may subscribe.
     let opened = bob.ask(PublishOpen(topic: "_inbox.1", acknowledgement: .none), stream: 1, in: small)
     #expect(opened.map(\.header.type) == [.publishOpened])
     bob.publish([[1]], from: 0, stream: 1)
@@ -198,16 +198,16 @@ import Testing
     for client in [bob, eve] {
       _ = client.ask(inbox, stream: 5, in: small)
       #expect(try client.fault(on: 5)?.code == .permissionDenied)
-      // Nor see it.
+      // Other clients can't see it either.
       _ = client.ask(TopicShow(topic: "_inbox.1"), stream: 6, in: small)
       #expect(try client.fault(on: 6)?.code == .permissionDenied)
       _ = client.ask(SubscribePattern(pattern: "_inbox.>", grantedThrough: 9), stream: 7, in: small)
       #expect(!client.frames(on: 7).map(\.header.type).contains(.matched))
     }
-    // Also on another connection, it is its owner's.
+    // The owner keeps its inbox on another connection.
     let again = small.connect(as: "ada")
     #expect(again.ask(inbox, stream: 1, in: small).first?.header.type == .subscribed)
-    // A reply to a client that has left makes no topic.
+    // A reply to a client that has left creates no topic.
     _ = bob.ask(PublishOpen(topic: "_inbox.2", acknowledgement: .none), stream: 2, in: small)
     #expect(try bob.fault(on: 2)?.code == .unknownTopic)
   }
@@ -281,7 +281,7 @@ import Testing
     some.forget()
     try small.change(["root": "all >", "some": "all a.>"])
     #expect(some.frames.filter { $0.header.type == .error }.map(\.header.stream) == [11, 13])
-    // What is left goes on.
+    // The remaining streams continue.
     some.forget()
     some.publish([[2]], from: 1, stream: 2)
     small.settle()

@@ -6,15 +6,15 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What every verb that names a topic is answered, for every kind of topic.
+/// The reply to every verb that names a topic, for every kind of topic.
 @Suite struct VerbTests {
-  /// What there is under a name, as the client `some` sees it, which may do everything with topics `p.>`.
+  /// A kind of topic, as seen by the client `some`, which has all rights on topics `p.>`.
   private enum Kind: String, CaseIterable {
     case plain = "p.plain"
     case unknown = "p.unknown"
     case durable = "p.durable"
     case ended = "p.ended"
-    /// There, and no rule of the client's is about it.
+    /// The topic exists, but no rule of the client covers it.
     case hidden = "x.hidden"
     case missing = "x.missing"
     case ownInbox = "_inbox.own"
@@ -31,7 +31,7 @@ import Testing
     case unknownCursor = "C"
     case unsupported = "N"
     case topicEnded = "E"
-    /// A subscription to a pattern stands, and doesn't have the topic; a list doesn't name it.
+    /// The subscription to the pattern is open without the topic, or the list omits it.
     case withoutTopic = "-"
 
     init?(_ code: ErrorCode?) {
@@ -127,7 +127,7 @@ import Testing
         let settings = kind == .durable ? Self.stored : Self.manual
         _ = root.ask(TopicCreate(topic: kind.rawValue, settings: settings), stream: 1, in: small)
       }
-      // A client that answers makes an inbox, and doesn't own it.
+      // A replying client creates the inbox but doesn't own it.
       _ = root.ask(PublishOpen(topic: Kind.freeInbox.rawValue, acknowledgement: .none), stream: 3, in: small)
       _ = root.ask(PublishOpen(topic: Kind.ended.rawValue, acknowledgement: .none), stream: 2, in: small)
       _ = root.ask(Complete(.finished), stream: 2, in: small)
@@ -144,7 +144,7 @@ import Testing
     }
   }
 
-  /// Whether an answer that may be about many topics is about this one.
+  /// Whether a reply that may cover several topics includes this one.
   private func hasTopic(_ name: String, _ client: ScriptedClient, _ type: FrameType) throws -> Bool {
     switch type {
     case .subscribePattern:

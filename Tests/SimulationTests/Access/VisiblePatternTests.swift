@@ -6,9 +6,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Subscriptions to patterns are to those topics that may be subscribed to.
+/// Subscriptions to patterns include only topics that the client may subscribe to.
 @Suite struct VisiblePatternTests {
-  /// What a client has heard on the stream of a pattern: names in the order in which they came and went, and records of each.
+  /// The frames received on a pattern's stream: topics in the order in which they were matched and unmatched, and the records of each.
   private struct Heard: Equatable {
     var matched: [String] = []
     var unmatched: [String] = []
@@ -64,7 +64,7 @@ import Testing
     let heard = try Heard(some)
     #expect(heard.matched == ["a.1", "a.2"] && heard.unmatched.isEmpty)
     #expect(heard.records == ["a.1": [0..<1], "a.2": [0..<1]])
-    // SUBSCRIBED, that all are told, that all are live: as where there is nothing.
+    // SUBSCRIBED, end of the list, all live: the same frames as without any topics.
     #expect(none.types == [.welcome, .subscribed, .selectTopic, .live])
   }
 
@@ -90,7 +90,7 @@ import Testing
     try small.change(["root": "all >", "some": "subscribe b.*"])
     #expect(try Heard(some).matched == ["a.1", "b.1", "b.2"])
     #expect(try Heard(some).unmatched == ["a.1"])
-    // As the subscription has asked for at first.
+    // The topic starts where the subscription originally requested.
     #expect(try Heard(some).records == ["a.1": [0..<1], "b.1": [0..<1], "b.2": [0..<1]])
     #expect(try Heard(some, on: 2).matched == ["b.1", "b.2"])
     #expect(try Heard(some, on: 2).records.isEmpty)
@@ -99,7 +99,7 @@ import Testing
     #expect(try Heard(some).records["a.1"] == [0..<1])
     #expect(try Heard(some).records["b.1"] == [0..<1, 1..<2])
     #expect(try Heard(some, on: 2).records == ["b.1": [1..<2], "b.2": [1..<2]])
-    // And back again.
+    // Change the permissions back.
     try small.change(["root": "all >", "some": "subscribe a.*"])
     #expect(try Heard(some).matched == ["a.1", "b.1", "b.2", "a.1"])
     #expect(try Heard(some).records["a.1"] == [0..<1, 0..<2])

@@ -11,7 +11,7 @@ import Testing
 
 /// Durable topics that keep the newest record of each key.
 @Suite struct CompactStoreTests {
-  /// Plays a story: what happens in it follows from its seed.
+  /// Plays a story determined by its seed.
   private func play(_ seed: UInt64, on store: any TopicStore, rounds: Int) throws {
     var random = TestSupport.SeededRandom(seed: seed)
     let sync: TopicSettings.Sync = [.always, .always, .interval(80), .os].randomElement(using: &random)!
@@ -27,7 +27,7 @@ import Testing
         story.kill()
         try story.restart()
       case 2, 3:
-        // In the middle of a commit.
+        // Crash in the middle of a commit.
         let isOnDisk = Bool.random(using: &random)
         story.disk.crashInCommit = (isOnDisk, { story.kill() })
         try story.publishAhead(20)
@@ -52,7 +52,7 @@ import Testing
     try story.audit()
     story.settle(.seconds(3))
     let (states, bytes) = try story.space()
-    // A record for each key, and the marks.
+    // One record for each key, and the marks.
     #expect(states <= 2 * keys + 1)
     let live = story.expected().reduce(0) { $0 + ($1.made.payload?.count ?? 0) }
     #expect(bytes < UInt64(2 * live + (3 << 20)))
@@ -74,7 +74,7 @@ import Testing
     try store.close()
   }
 
-  /// 100,000 records of 100 keys take hardly more space than 100.
+  /// 100,000 records of 100 keys use hardly more space than 100 records.
   @Test func spaceIsBoundedByTheKeys() throws {
     let directory = try TemporaryDirectory()
     var options = LMDBStore.Options()
@@ -96,7 +96,7 @@ import Testing
 }
 
 extension CompactStoreTests {
-  /// The newest records that a broker has on a store: offset, key and bytes of payload.
+  /// The newest records in a broker's store: offset, key and bytes of payload.
   private func newest(on store: any TopicStore) throws -> [String] {
     let small = try SmallWorld(storage: StoreConfiguration(store))
     let newest = try #require(small.broker.core.registry.find(CompactStory.topic)?.epoch.newest)
@@ -118,7 +118,7 @@ extension CompactStoreTests {
   @Test(arguments: [3, 60])
   func anExportHasTheNewestRecordsAndAnImportTakesThem(rounds: Int) throws {
     let store = MemoryStore()
-    // With 60 rounds some of the newest records have left their batches.
+    // After 60 rounds some of the newest records have left their batches.
     let story = try CompactStory(seed: 4, sync: .always, keys: 40, largest: 30_000, store: store)
     for _ in 0..<rounds { try story.publish(20) }
     try story.trim(.newest(rounds > 10 ? 1_000 : 6))

@@ -8,10 +8,10 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A durable topic with the newest record of each key, its producer, and subscribers that come late or resume, while brokers on the same disk are killed and
-/// stopped. All of it is compared with a dictionary.
+/// A durable compacted topic, its producer, and subscribers that start late or resume, while brokers on the same disk are killed and stopped. The results
+/// are compared with a dictionary.
 ///
-/// The only producer is numbered, so that the record with its n-th sequence must have offset n, whatever happens.
+/// The only producer publishes exactly once, so the record with its n-th sequence must always have offset n.
 final class CompactStory {
   struct Made: Hashable {
     var key: String
@@ -19,7 +19,7 @@ final class CompactStory {
     var payload: [UInt8]?
   }
 
-  /// What a reader got, in the order in which it came.
+  /// A record that a subscriber received.
   struct Read {
     var offset: UInt64
     var made: Made
@@ -35,14 +35,14 @@ final class CompactStory {
   private var random: SeededRandom
 
   private(set) var made: [Made] = []
-  /// How many of them are on disk.
+  /// The number of records on disk.
   private(set) var stored = 0
-  /// The settings now, and the offset before which the topic was trimmed.
+  /// The present limit, and the offset before which the topic was trimmed.
   var limit: UInt64?
   private var trimmedTo: UInt64 = 0
   /// Whether the topic has, or had, a limit.
   private var isLimited: Bool
-  /// The first record that the last audit has found, where limits drop some; and all of them.
+  /// The floor that the last audit found if limits drop records, and all records found.
   private var floor: UInt64 = 0
   private var kept: [Read] = []
   private var publication: ScriptedClient?
@@ -135,7 +135,7 @@ final class CompactStory {
 
   // MARK: What happens
 
-  /// Publishes records, and waits until they are on disk, unless the broker dies.
+  /// Publishes records, and waits until they are on disk or the broker dies.
   func publish(_ count: Int, size: Int? = nil) throws {
     for _ in 0..<count {
       let key = "\(random.oneIn(2) ? "a" : "b")\(random.next(in: 0...keys - 1))"
@@ -157,7 +157,7 @@ final class CompactStory {
       if let open = publication, open.hasEnded || open.refusal(on: 1) != nil { publication = nil }
       if publication == nil { try openPublication() }
       if publication != nil, sent < made.count { try sendRest() }
-      // Time passes also where nothing is due.
+      // Time also passes if no event is due.
       if !world.run(limit: .milliseconds(100), until: { stored == made.count || host.isDead }) { settle() }
     }
   }
@@ -194,7 +194,7 @@ final class CompactStory {
     }
   }
 
-  /// Publishes on the publication that is open, without waiting.
+  /// Publishes on the open publication without waiting.
   func publishAhead(_ count: Int) throws {
     let before = made.count
     for _ in 0..<count {
@@ -229,8 +229,8 @@ final class CompactStory {
 
   // MARK: What must hold
 
-  /// The newest record of each key, in the order of their offsets. Late subscribers get all of them, or the last of them where there was a limit: what a
-  /// limit has dropped doesn't come back, also when a key that caused it was deleted since.
+  /// The newest record of each key, by offset. Late subscribers get all of them; under a limit, the newest of them. Records that a limit dropped never
+  /// come back, even after the key that displaced them was deleted.
   func expected(_ prefix: String = "") -> [Read] {
     var newest: [String: Int] = [:]
     for (offset, record) in made[..<stored].enumerated() { newest[record.key] = offset }
@@ -249,7 +249,7 @@ final class CompactStory {
     #expect(statistics.records == most || isLimited && statistics.records < most)
   }
 
-  /// Everything that was made is stored: late subscribers get the dictionary, and the one that resumes has it.
+  /// All published records are stored: late subscribers get the dictionary, and the resuming subscriber has the same.
   func audit() throws {
     try push()
     if stored < made.count { return }
@@ -307,10 +307,10 @@ final class CompactStory {
     }
   }
 
-  /// Has the subscriber that resumes take what came.
+  /// Makes the resuming subscriber read the received frames.
   func read() { resuming.take() }
 
-  /// What the store has of the topic.
+  /// The topic's size in the store.
   func space() throws -> (states: Int, batchBytes: UInt64) {
     let id = try #require(broker.core.registry.find(Self.topic)?.storage?.id)
     let extent = try disk.store.extent(of: id)
@@ -318,14 +318,14 @@ final class CompactStory {
   }
 }
 
-/// A subscriber that keeps a dictionary over lost connections.
+/// A subscriber that keeps a dictionary across lost connections.
 final class StoryReader {
   private(set) var client: ScriptedClient?
   private var taken = 0
   private(set) var epoch: UInt64 = 0
   private(set) var next: UInt64 = 0
   private(set) var isLive = false
-  /// It was told that records, or deletions, are gone, or that the topic was started anew.
+  /// The broker reported dropped records or deletions, or a new epoch.
   private(set) var mustStartOver = false
   private(set) var dictionary: [String: [UInt8]] = [:]
 
@@ -351,7 +351,7 @@ final class StoryReader {
       switch frame.header.type {
       case .subscribed:
         guard let subscribed = try? frame.decoded(Subscribed.self) else { break }
-        // What it has of an epoch that isn't continued may be void.
+        // Records of an epoch that isn't continued may be void.
         if epoch != 0, epoch != subscribed.epoch { mustStartOver = true }
         (epoch, next) = (subscribed.epoch, subscribed.nextOffset)
       case .live: isLive = true

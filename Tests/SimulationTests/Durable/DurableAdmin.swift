@@ -2,18 +2,18 @@ import SluiceIO
 import SluiceStore
 import SluiceWire
 
-/// Makes the topics of a scenario, and then, if the plan says so, one that it changes, trims, deletes and makes again; and trims the others, or
-/// changes their limits.
+/// Creates the topics of a scenario. If the plan says so, it also changes, trims, deletes and recreates a scratch topic, and trims the other topics
+/// or changes their limits.
 final class DurableAdmin: DurableUser {
   private enum Question {
     case create(String)
     case delete
-    /// Gives the scratch topic that limit of age.
+    /// Sets the scratch topic's age limit.
     case set(UInt64)
     case trim
-    /// Drops what comes before that offset of a topic of the scenario.
+    /// Drops the records before that offset from a topic of the scenario.
     case trimBefore(UInt64, String)
-    /// Gives it other limits.
+    /// Changes the limits of a topic of the scenario.
     case limit(String)
   }
 
@@ -34,7 +34,7 @@ final class DurableAdmin: DurableUser {
     oracle = peer.oracle
   }
 
-  /// Whether all topics are there.
+  /// Whether all topics are created.
   var isReady: Bool { created == plan.topics.count }
 
   func connected() { go() }
@@ -47,7 +47,7 @@ final class DurableAdmin: DurableUser {
     } else if plan.changes, !isSettling, !plan.deletes || peer.random.oneIn(3) {
       changeOne()
     } else if plan.deletes, !isSettling {
-      // Whether it is there isn't certain after a lost connection.
+      // After a lost connection the topic's existence is uncertain.
       if oracle.truth(Self.scratch) == nil, peer.random.oneIn(2) {
         var settings = plan.topics[0].settings
         settings.storage = .durable
@@ -73,7 +73,7 @@ final class DurableAdmin: DurableUser {
       truth.limits(to: records)
       return ask(.limit(name), TopicSet(topic: name, settings: TopicSettings(replayRecords: records)))
     }
-    // A topic may lose its last records in a crash, and have others in their places.
+    // After a crash a topic may lose its last records and assign their offsets to others.
     let offset = peer.random.next(below: truth.head + 1)
     truth.trims(to: offset)
     ask(.trimBefore(offset, name), TopicTrim(topic: name, .from(offset)))

@@ -3,10 +3,10 @@ import Synchronization
 
 @testable import SluiceStore
 
-/// A disk in memory that outlives brokers, and doesn't always work.
-// @unchecked: a simulation is used by one thread at a time.
+/// A disk in memory that outlives brokers and can fail.
+// @unchecked: a simulation runs on one thread at a time.
 final class DurableDisk: @unchecked Sendable {
-  /// What commits come to.
+  /// The result of commits.
   enum Health: Hashable {
     case good
     case full
@@ -14,26 +14,26 @@ final class DurableDisk: @unchecked Sendable {
   }
 
   private(set) var store: any TopicStore
-  /// Is told of what is on disk from then on.
+  /// Receives each set of changes once it is on disk.
   var whenCommitted: ([TopicChange]) -> Void = { _ in }
   var health = Health.good
-  /// Whether some commits work nevertheless.
+  /// Whether some commits succeed despite bad health.
   var isFlaky = false
-  /// Makes the next commit the broker's last act, before or after its effect.
+  /// Crashes the broker in its next commit, before or after the changes are on disk.
   var crashInCommit: (isOnDisk: Bool, crash: () -> Void)?
-  /// What a test plants, for the oracle to find.
+  /// A fault that a test plants for the oracle to find.
   enum Flaw: CaseIterable {
-    /// Some commits never happen.
+    /// Some commits are lost.
     case losesCommits
-    /// A store says that it was closed though its broker was killed.
+    /// A store reports an orderly close although its broker was killed.
     case saysClosed
-    /// What is known of producers, cursors, or endings is never stored.
+    /// The state of producers, cursors, or terminal events is never stored.
     case losesProducers
     case losesCursors
     case losesEndings
-    /// Records aren't what they were.
+    /// Records are altered.
     case damages
-    /// What is read begins one batch too late.
+    /// Reads start one batch too late.
     case skips
   }
 
@@ -42,13 +42,13 @@ final class DurableDisk: @unchecked Sendable {
   fileprivate var random: SeededRandom
   private(set) var failedCommits = 0
 
-  /// - Parameter store: outlives the disk's brokers, and isn't closed with them.
+  /// - Parameter store: outlives the disk's brokers, which don't close it.
   init(seed: UInt64, store: any TopicStore = MemoryStore()) {
     self.store = store
     random = SeededRandom(seed: seed &* 0x632b_e5ab)
   }
 
-  /// All that is on the disk at one moment.
+  /// The contents of the disk at one moment.
   struct Copy {
     fileprivate var state: MemoryStore.State
     fileprivate var wasClosed: Bool
@@ -60,10 +60,10 @@ final class DurableDisk: @unchecked Sendable {
     return memory
   }
 
-  /// Of a disk in memory.
+  /// Copies a disk in memory.
   func copy() -> Copy { Copy(state: memory.state.withLock { $0 }, wasClosed: wasClosed) }
 
-  /// Puts a copy in the place of what is there. While no broker runs.
+  /// Replaces the contents with a copy. Call it while no broker runs.
   func put(back copy: Copy) {
     let memory = MemoryStore()
     memory.state.withLock { $0 = copy.state }
@@ -71,13 +71,13 @@ final class DurableDisk: @unchecked Sendable {
     wasClosed = copy.wasClosed
   }
 
-  /// Puts an empty store in the place of what is there. While no broker runs.
+  /// Replaces the contents with an empty store. Call it while no broker runs.
   func clear() {
     store = MemoryStore()
     wasClosed = true
   }
 
-  /// The disk as a broker that starts now has it.
+  /// The disk as a newly started broker sees it.
   func open() -> OpenedDisk { OpenedDisk(self, wasClosed: wasClosed || flaw == .saysClosed) }
 
   fileprivate func closed() { wasClosed = true }
@@ -103,7 +103,7 @@ final class DurableDisk: @unchecked Sendable {
     if flaw == .damages, let change = changes.first, let batch = change.batches.first, random.oneIn(4) {
       (store as? MemoryStore)?.damage(change.topic, batchAt: batch.firstOffset) { $0[$0.count - 1] ^= 1 }
     }
-    // As with any store, what was only opened may be as it was.
+    // Opening a store may leave it unchanged.
     wasClosed = false
     whenCommitted(changes)
   }
@@ -122,8 +122,8 @@ final class DurableDisk: @unchecked Sendable {
   }
 }
 
-/// A ``DurableDisk`` as one broker has it open: of no use any more when that is dead.
-// @unchecked: a simulation is used by one thread at a time.
+/// A ``DurableDisk`` opened by one broker; unusable once that broker is dead.
+// @unchecked: a simulation runs on one thread at a time.
 final class OpenedDisk: TopicStore, @unchecked Sendable {
   private let disk: DurableDisk
   private let wasClosed: Bool
@@ -134,7 +134,7 @@ final class OpenedDisk: TopicStore, @unchecked Sendable {
     self.wasClosed = wasClosed
   }
 
-  /// The process that had it open was killed.
+  /// The broker's process was killed.
   func die() { isDead = true }
 
   private func use() throws(StoreError) {

@@ -5,7 +5,7 @@ import Synchronization
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// One broker after the other on the same simulated disk and address.
+/// One broker after another on the same simulated disk and address.
 final class DurableHost {
   static let address = SocketAddress.host("broker", port: 7420)
 
@@ -15,7 +15,7 @@ final class DurableHost {
   private let configure: (inout BrokerConfiguration) -> Void
   private(set) var broker: Broker!
   private(set) var storageLoops: [SimulatedLoop] = []
-  /// The broker's process is no more.
+  /// Whether the broker's process was killed.
   private(set) var isDead = false
   private var opened: OpenedDisk!
   private var loops: [SimulatedLoop] = []
@@ -53,7 +53,7 @@ final class DurableHost {
     for loop in loops + storageLoops { world.network.crash(loop) }
   }
 
-  /// Asks the broker to stop. Returns whether it did.
+  /// Shuts the broker down. Returns whether it stopped.
   func stop() -> Bool {
     let isStopped = Shared(false)
     broker.whenStopped { isStopped.set(true) }

@@ -6,7 +6,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Knows what was published, and what is on disk: told by the disk itself, not by the broker.
+/// Records what was published and what is on disk, as reported by the disk itself, not by the broker.
 final class DurableOracle {
   struct Record: Hashable {
     var isAttributed: Bool
@@ -21,7 +21,7 @@ final class DurableOracle {
   /// By name.
   private(set) var topics: [String: StoredTruth] = [:]
   private var topicsByID: [TopicID: StoredTruth] = [:]
-  /// What each producer has made, by sequence.
+  /// The records of each producer, by sequence.
   private(set) var made: [[Record]] = []
   private var ending: Set<String> = []
   private(set) var commits = 0
@@ -47,7 +47,7 @@ final class DurableOracle {
 
   func truth(_ name: String) -> StoredTruth? { topics[name] }
 
-  /// A client will end that topic, or has.
+  /// Marks a topic that a client completes or has completed.
   func ends(_ topic: String) { ending.insert(topic) }
   func isEnding(_ topic: String) -> Bool { ending.contains(topic) }
 
@@ -63,7 +63,7 @@ final class DurableOracle {
     made[producer].append(record)
   }
 
-  /// The producer of a record, as the record names it; nil, and a failure, without one.
+  /// The producer of a record, as the record names it. If it names none, returns nil and reports a failure.
   func origin(of record: Record, in topic: String) -> (producer: Int, sequence: Int)? {
     let found = record.body.withUnsafeBytes { body -> (Int, Int)? in
       let payload = record.isAttributed ? (try? RecordAttributes(body))?.payload : body
@@ -82,7 +82,7 @@ final class DurableOracle {
     return (producer, sequence)
   }
 
-  /// The records in a batch, each with its time.
+  /// Passes each record of a batch, with its timestamp, to `body`.
   func records(in batch: UnsafeRawBufferPointer, _ body: (Record, Int64) -> Void) {
     var iterator = BatchIterator(batch, time: 0)
     do {
@@ -102,7 +102,7 @@ final class DurableOracle {
 
   // MARK: The disk
 
-  /// All of that is on disk from now on.
+  /// Records changes that are on disk.
   func committed(_ changes: [TopicChange]) {
     commits += 1
     note("commit \(commits): \(changes.map(Self.describe).joined(separator: "; "))")
@@ -139,10 +139,10 @@ final class DurableOracle {
     return parts.compactMap { $0 }.joined(separator: ", ")
   }
 
-  /// A broker has taken up what is on disk.
+  /// Checks the broker that has restored the topics from disk.
   ///
   /// - Parameters:
-  ///   - inOrder: whether the one before it had closed the store.
+  ///   - inOrder: whether the previous broker closed the store.
   ///   - isHealthy: whether the disk works.
   func restarted(_ broker: Broker, inOrder: Bool, isHealthy: Bool) {
     for truth in topics.values.sorted(by: { $0.name < $1.name }) {

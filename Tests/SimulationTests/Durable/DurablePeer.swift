@@ -6,14 +6,14 @@ import SluiceWire
 /// An object with a stream of a ``DurablePeer``.
 protocol DurableUser: AnyObject {
   func connected()
-  /// Returns true when the stream is over.
+  /// Returns true if the stream has ended.
   func received(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) -> Bool
   func disconnected()
-  /// What is still to be done; nil when that is nothing.
+  /// The pending work; nil if there is none.
   var unsettled: String? { get }
 }
 
-/// A client that speaks the protocol's frames for a single user, and always comes back.
+/// A client that exchanges protocol frames for a single user, and always reconnects.
 final class DurablePeer: ByteStreamHandler {
   let number: Int
   let loop: SimulatedLoop
@@ -24,7 +24,7 @@ final class DurablePeer: ByteStreamHandler {
   private let address: SocketAddress
   private(set) var stream: (any ByteStream)?
   private(set) var isOpen = false
-  /// Connections so far.
+  /// The number of connections so far.
   private(set) var incarnation = 0
   private var isConnecting = false
   private var isGone = false
@@ -56,7 +56,7 @@ final class DurablePeer: ByteStreamHandler {
 
   // MARK: Connecting
 
-  /// On the loop.
+  /// Call it on the loop.
   func connect() {
     guard stream == nil, !isConnecting, !isGone else { return }
     isConnecting = true
@@ -114,7 +114,7 @@ final class DurablePeer: ByteStreamHandler {
     comeBack()
   }
 
-  /// For good.
+  /// Disconnects permanently.
   func leave() {
     isGone = true
     stream?.close()
@@ -122,7 +122,7 @@ final class DurablePeer: ByteStreamHandler {
     isOpen = false
   }
 
-  /// Does something later, unless the connection is another one by then.
+  /// Runs `body` later, unless the connection has been replaced by then.
   func later(within delay: Duration, _ body: @escaping () -> Void) {
     let attempt = incarnation
     _ = loop.schedule(after: random.next(in: .zero...delay)) { [weak self] in

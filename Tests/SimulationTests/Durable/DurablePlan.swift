@@ -1,16 +1,16 @@
 import SluiceIO
 import SluiceWire
 
-/// What a seed makes of durable topics: their settings, their producers and readers, and the faults of the broker and its disk.
+/// A scenario with durable topics, made from a seed: their settings, their producers and readers, and the faults of the broker and its disk.
 struct DurablePlan {
   struct TopicPlan {
     var name: String
     var settings = TopicSettings()
-    /// Whether a producer ends it.
+    /// Whether a producer completes it.
     var ends = false
 
     var sync: TopicSettings.Sync { settings.sync ?? .always }
-    /// Whether it keeps all of its records.
+    /// Whether it retains all of its records.
     var keepsAll: Bool {
       [settings.replayRecords, settings.replayBytes, settings.replayAge].allSatisfy {
         $0 == nil || $0 == TopicSettings.unlimited
@@ -27,21 +27,21 @@ struct DurablePlan {
 
   struct Reader {
     var topic: Int
-    /// With a durable cursor of this name.
+    /// The name of its durable cursor, if any.
     var cursor: String?
-    /// Goes on where it was, in the epoch it knows; otherwise it relies on its cursor alone.
+    /// Whether it resumes at its offset in its epoch; otherwise it relies on its cursor alone.
     var resumes = true
-    /// At its first record or wherever else.
+    /// Whether it starts at any position instead of the first record.
     var startsAnywhere = false
   }
 
-  /// What becomes of the broker.
+  /// A fault of the broker.
   enum Blow {
-    /// Killed.
+    /// The process is killed.
     case crash
-    /// Killed while it commits, before anything is on disk, or after all of it is.
+    /// The process is killed in a commit, before any or after all of it is on disk.
     case crashInCommit(isOnDisk: Bool)
-    /// Stopped in order.
+    /// An orderly shutdown.
     case stop
   }
 
@@ -51,13 +51,13 @@ struct DurablePlan {
   var producers: [Producer] = []
   var readers: [Reader] = []
   var blows: [(after: Duration, kind: Blow)] = []
-  /// The disk is full, or fails, now and then.
+  /// Whether the disk is full, or fails, at times.
   var hasBadDisk = false
   var hasSlowDisk = false
   var breaksOff = false
-  /// A topic is made and deleted again and again.
+  /// Whether a topic is repeatedly created and deleted.
   var deletes = false
-  /// Topics are trimmed, and their limits change.
+  /// Whether topics are trimmed and their limits change.
   var changes = false
 
   init(seed: UInt64) {
@@ -85,7 +85,7 @@ struct DurablePlan {
             startsAnywhere: cursor == nil && random.oneIn(3)))
       }
     }
-    // Seeds that once failed play what they played then.
+    // Seeds that failed before must replay the same scenario.
     changes = !Story.durable.onceFailed.contains(seed) && seed % 3 == 0
     for _ in 0..<random.next(in: 1...5) {
       let kinds: [Blow] = [

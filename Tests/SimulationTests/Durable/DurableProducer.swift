@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// Publishes records that can be told apart, each once, across lost connections and brokers.
+/// Publishes unique records, each exactly once, across lost connections and brokers.
 final class DurableProducer: DurableUser {
   private enum Phase {
     case away
@@ -15,12 +15,12 @@ final class DurableProducer: DurableUser {
   private let topic: String
   private unowned let peer: DurablePeer
   private unowned let oracle: DurableOracle
-  /// Among the oracle's.
+  /// Its index in the oracle.
   private let number: Int
   private var phase = Phase.away
   /// Records that need not be sent again.
   private var acknowledged = 0
-  /// The next to be sent.
+  /// The next record to send.
   private var next = 0
   private var granted: UInt64 = 0
   private var bytesGranted: UInt64 = 0
@@ -94,7 +94,7 @@ final class DurableProducer: DurableUser {
     let most = min(peer.random.next(in: 1...4), plan.records - next, Int(clamping: granted) - next)
     var builder = BatchBuilder()
     var count = 0
-    // The last record may go beyond the bytes that are granted.
+    // The last record may exceed the granted bytes.
     while count < most, UInt64(builder.bytes.count) < bytesGranted - bytesSent {
       append(next + count, to: &builder)
       count += 1
@@ -106,7 +106,7 @@ final class DurableProducer: DurableUser {
     return count
   }
 
-  /// The record of that sequence, which is made if it isn't yet.
+  /// Appends the record with that sequence, creating it if necessary.
   private func append(_ sequence: Int, to builder: inout BatchBuilder) {
     if sequence == made { oracle.make(record(sequence), by: number) }
     let record = oracle.made[number][sequence]
@@ -138,7 +138,7 @@ final class DurableProducer: DurableUser {
     return builder.bytes.withUnsafeBytes { oracle.records(in: $0)[0] }
   }
 
-  /// All is acknowledged.
+  /// Call it once all records are acknowledged.
   private func conclude() {
     guard plan.ends, isSettling else { return }
     phase = .ending

@@ -10,15 +10,15 @@ final class DurableReader: DurableUser {
   private unowned let oracle: DurableOracle
   private var isSubscribed = false
   private var isAsking = false
-  /// Of the epoch that it has come furthest in; 0 before the first.
+  /// The epoch of ``next``; 0 before the first subscription.
   private var epoch: UInt64 = 0
   private var request = Subscribe(topic: "", grantedThrough: 0)
-  /// The offset after the last record it got.
+  /// The offset after the last record received.
   private(set) var next: UInt64 = 0
-  /// What it got and wasn't told that it is lost, by offset.
+  /// The received records that the broker hasn't declared void, by offset.
   private(set) var history: [UInt64: DurableOracle.Record] = [:]
   private var headWhenAsked: UInt64 = 0
-  /// What the topic was trimmed to when it asked.
+  /// The trim offset of the topic when this reader subscribed.
   private var trimmedWhenAsked: UInt64 = 0
   private var received: UInt64 = 0
   private var granted: UInt64 = 0
@@ -105,18 +105,18 @@ final class DurableReader: DurableUser {
     if isSettling { commit() }
   }
 
-  /// It begins anew, perhaps in another epoch than before.
+  /// The subscription starts, perhaps in another epoch than the last one.
   private func began(_ frame: Subscribed, in truth: StoredTruth) {
     if request.cursor.isEmpty {
       truth.began(request.start, at: frame.nextOffset, since: headWhenAsked, client: name)
     } else if epoch != 0 || committed > 0 {
       truth.began(cursor: request.cursor, at: frame.nextOffset, epoch: frame.epoch, client: name)
     }
-    // What it had of the former epoch was perhaps never on disk.
+    // Records of the former epoch may never have reached the disk.
     if epoch != 0, epoch != frame.epoch { forget(from: truth.continued(from: epoch, at: .max) ?? 0) }
   }
 
-  /// What it has of records from there on is void.
+  /// Drops received records from `offset` on, which are void.
   private func forget(from offset: UInt64) {
     history = history.filter { $0.key < offset }
   }
@@ -217,7 +217,7 @@ final class DurableReader: DurableUser {
   func disconnected() {
     isSubscribed = false
     isAsking = false
-    // What it committed last may not have arrived, and isn't said again.
+    // The last commit may not have arrived, and isn't repeated.
     if ending != nil { oracle.truth(topic)?.doubts(cursor: request.cursor) }
   }
 
@@ -239,7 +239,7 @@ final class DurableReader: DurableUser {
     return nil
   }
 
-  /// What it has is what there is on disk.
+  /// Checks that the received records are those on disk.
   func audit() {
     guard let truth = oracle.truth(topic) else { return oracle.fail("there is no \(topic)") }
     for (offset, record) in history.sorted(by: { $0.key < $1.key }) {

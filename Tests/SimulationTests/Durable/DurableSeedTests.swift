@@ -1,7 +1,7 @@
 import Testing
 
 extension ShortStories {
-  /// Durable topics over crashes and bad disks, in one thread, from a seed: see `Seeds` for how to choose them.
+  /// Durable topics across crashes and disk failures, on one thread, made from a seed; `Seeds` says how to choose seeds.
   @Suite struct DurableSeedTests {
     @Test(arguments: Seeds.chosen(for: .durable))
     func whatIsOnDiskIsThereOnceInOrderAndForGood(seed: UInt64) throws {

@@ -7,7 +7,7 @@ import Synchronization
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Durable topics, their producers and readers, and one broker after the other on the same disk, all in the calling thread.
+/// Durable topics, their producers and readers, and one broker after another on the same disk, all on the calling thread.
 final class DurableSimulation {
   struct Outcome {
     var failures: [String]
@@ -29,7 +29,7 @@ final class DurableSimulation {
   private var readers: [DurableReader] = []
   private var random: SeededRandom
 
-  /// By when all that is owed must have come, once nothing goes wrong any more.
+  /// How long after the last fault all deliveries may take.
   private static let patience = Duration.seconds(120)
 
   init(_ plan: DurablePlan, keepsLines: Bool = false, flaw: DurableDisk.Flaw? = nil) throws {
@@ -55,7 +55,7 @@ final class DurableSimulation {
 
   // MARK: The broker
 
-  /// Its process is killed.
+  /// Kills the broker's process.
   private func kill() {
     oracle.note("the broker is killed")
     host.kill()
@@ -153,7 +153,7 @@ final class DurableSimulation {
       disk.crashInCommit = nil
       if !host.isDead { kill() }
     case .stop:
-      // Stopping a broker whose disk fails loses what waits.
+      // Stopping a broker whose disk fails loses the waiting records.
       disk.health = .good
       stop()
       oracle.check(disk.wasClosed, "the broker stopped, and has left the store open")
@@ -176,7 +176,7 @@ final class DurableSimulation {
       for reader in readers { reader.settle() }
     }
     guard finish() else { return }
-    // What may wait a while for the disk.
+    // Writes that may wait for the disk.
     world.run(for: .seconds(3))
     guard finish() else { return }
     for truth in oracle.topics.values { truth.auditCursors() }
@@ -184,7 +184,7 @@ final class DurableSimulation {
     for reader in readers { reader.audit() }
     guard oracle.failures.isEmpty else { return }
     try restart(inOrder: true)
-    // They find everything on disk, and nothing in memory.
+    // Late readers find all records on disk and none in memory.
     for topic in plan.topics.indices {
       let late = read(DurablePlan.Reader(topic: topic))
       clients.perform { late.settle() }

@@ -4,7 +4,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// One topic as it is on disk, and what was ever seen of it.
+/// One topic as it is on disk, and every observation of it.
 final class StoredTruth {
   typealias Record = DurableOracle.Record
 
@@ -15,25 +15,25 @@ final class StoredTruth {
   /// All records that ever got to disk, by offset.
   private(set) var log: [Record] = []
   private var times: [Int64] = []
-  /// Where each of them is from.
+  /// The producer and sequence of each record.
   private var origins: [(producer: Int, sequence: Int)] = []
   /// Where each batch ends, and how many bytes of records there are up to its end.
   private var batches: [(end: UInt64, bytes: UInt64)] = []
-  /// How many records of each producer are there, in a row from its first on; and the last of them.
+  /// The number of records of each producer that are stored without a gap, from its first record; and the last of them.
   private(set) var stored: [Int: Int] = [:]
   private var last: [Int: Int] = [:]
-  /// The first record that is kept.
+  /// The first retained record.
   private(set) var first: UInt64 = 0
-  /// The topic's epochs, in order, and where those before the last one ended.
+  /// The topic's epochs, in order, and the offset at which each former epoch ended.
   private(set) var lives: [(epoch: UInt64, end: UInt64?)]
-  /// Those of them that are on disk.
+  /// The epochs that are on disk.
   private var storedLives: Set<UInt64>
-  /// What was seen before it was on disk, in the present epoch.
+  /// Records that clients saw before they were on disk, in the present epoch.
   private var early: [UInt64: Record] = [:]
   private(set) var cursors: [String: StoredCursor] = [:]
   /// The furthest commit of each cursor.
   private var asked: [String: UInt64] = [:]
-  /// Cursors that may not have been committed so far.
+  /// Cursors whose last commit may be lost.
   private var doubtful: Set<String> = []
 
   init(_ id: TopicID, _ row: StoredTopic, oracle: DurableOracle) {
@@ -50,22 +50,22 @@ final class StoredTruth {
   var epoch: UInt64 { lives[lives.count - 1].epoch }
   var ending: Complete.Ending? { row.ending }
 
-  /// Whether nothing may ever be missing.
+  /// Whether no record may ever be missing.
   private var keepsAll: Bool {
     row.settings.replayRecords == TopicSettings.unlimited
       && row.settings.replayBytes == TopicSettings.unlimited && !hasChanged
   }
 
-  /// A client has asked for another limit, or for a trim.
+  /// Whether a client has requested another limit or a trim.
   private var hasChanged: Bool { askedTrim > 0 || leastRecords < .max }
-  /// The least limit of records that the topic has had, or a client has asked for.
+  /// The lowest record limit that the topic has had or a client has requested.
   private var leastRecords = UInt64.max
-  /// The furthest trim that a client has asked for, and that was answered.
+  /// The furthest requested trim, and the furthest answered one.
   private var askedTrim: UInt64 = 0
   private(set) var answeredTrim: UInt64 = 0
 
   func limits(to records: UInt64) {
-    // What the former limit has dropped doesn't come back.
+    // A higher limit doesn't bring back records that the former limit dropped.
     leastRecords = min(leastRecords, records, row.settings.replayRecords ?? .max)
   }
   func trims(to offset: UInt64) { askedTrim = max(askedTrim, offset) }
@@ -131,14 +131,14 @@ final class StoredTruth {
 
   // MARK: Lives
 
-  /// A broker has taken it up.
+  /// Checks a broker that has restored the topic.
   ///
   /// - Parameter isHealthy: whether the disk works.
   func restarted(
     epoch: UInt64, head: UInt64, ending: Complete.Ending?, inOrder: Bool, isHealthy: Bool
   ) {
     early = [:]
-    // All else is forgotten.
+    // Unstored commits are lost.
     asked = cursors.compactMapValues { continued(from: $0.found.place.epoch, at: $0.found.place.nextOffset) }
     check(head == self.head, "begins at \(head), where \(self.head) are on disk")
     check(ending == row.ending, "has ended with \(ending as Any), where \(row.ending as Any) is on disk")
@@ -153,10 +153,10 @@ final class StoredTruth {
     lives.append((epoch, nil))
   }
 
-  /// Whether no client can know of that epoch.
+  /// Whether no client can have seen that epoch.
   func isForgotten(_ epoch: UInt64) -> Bool { !storedLives.contains(epoch) }
 
-  /// Where a client that has come so far in an epoch continues now.
+  /// The offset at which a client at `offset` in `epoch` continues now.
   func continued(from epoch: UInt64, at offset: UInt64) -> UInt64? {
     guard let index = lives.firstIndex(where: { $0.epoch == epoch }) else { return nil }
     return lives[index...].reduce(offset) { min($0, $1.end ?? .max) }
@@ -164,7 +164,7 @@ final class StoredTruth {
 
   // MARK: Seen
 
-  /// A client was sent a record.
+  /// A client received a record.
   func saw(_ record: Record, at offset: UInt64, epoch: UInt64, by client: String) {
     oracle.delivered += 1
     guard oracle.origin(of: record, in: name) != nil else { return }
@@ -176,10 +176,10 @@ final class StoredTruth {
         check(seen == record, "\(client) got another record \(offset) than an earlier client")
       }
     }
-    // What the broker sent before it crashed is judged by its readers, when they go on.
+    // Records that the broker sent before it crashed are checked by their readers after they resume.
   }
 
-  /// A producer was told that its records up to there are taken over.
+  /// A producer got an acknowledgement for its records up to `through`.
   func acknowledged(_ producer: Int, through: Int, at lastOffset: UInt64?, isDurable: Bool) {
     guard isDurable || isSynchronous else { return }
     let stored = stored[producer] ?? 0
@@ -194,14 +194,14 @@ final class StoredTruth {
     )
   }
 
-  /// A client was told that the topic has ended.
+  /// A client received the topic's terminal event.
   func told(_ ending: Complete.Ending, client: String) {
     check(
       ending == row.ending,
       "\(client) is told of an end with \(ending), where \(row.ending as Any) is on disk")
   }
 
-  /// A client begins there that has requested that start when the topic had so many records.
+  /// A subscription starts at `offset`; it requested `start` when the topic had `asked` records.
   func began(_ start: Subscribe.Start, at offset: UInt64, since asked: UInt64, client: String) {
     guard isSynchronous, keepsAll else { return }
     let isRight =
@@ -216,10 +216,10 @@ final class StoredTruth {
     check(isRight, "\(client) begins at \(offset) of \(head), where it has asked for \(start)")
   }
 
-  /// A client was told that records before `next` were dropped.
+  /// A client received a notice that records before `next` were dropped.
   func lagged(to next: UInt64, client: String) {
     check(!keepsAll, "\(client) is told that records before \(next) are gone")
-    // Those that aren't on disk yet may count as well.
+    // Records that aren't on disk yet may count towards the limit.
     guard isSynchronous else { return }
     let limit = min(row.settings.replayRecords ?? .max, leastRecords)
     check(
@@ -228,7 +228,7 @@ final class StoredTruth {
     )
   }
 
-  /// What the limit of bytes keeps of the records on disk: whole batches. It takes effect before the commit that drops the others.
+  /// The first record on disk that the limit of bytes keeps. It keeps whole batches, and takes effect before the commit that drops the others.
   private var byteFloor: UInt64 {
     guard let limit = row.settings.replayBytes, let bytes = batches.last?.bytes else { return 0 }
     return batches.last { bytes - $0.bytes >= limit }?.end ?? 0
@@ -245,7 +245,7 @@ final class StoredTruth {
   func began(cursor: String, at offset: UInt64, epoch: UInt64, client: String) {
     guard epoch == self.epoch else { return }
     let most = asked[cursor] ?? 0
-    // Further on only if what is in between is gone.
+    // A position beyond the last commit is right only if the records between were dropped.
     if offset > most { lagged(to: offset, client: "\(client), whose cursor was never beyond \(most),") }
     guard let stored = cursors[cursor]?.found.place else { return }
     let least = continued(from: stored.epoch, at: stored.nextOffset) ?? 0
@@ -254,7 +254,7 @@ final class StoredTruth {
       "\(client) begins at \(offset), where its cursor \(stored) is on disk")
   }
 
-  /// All is said and done: cursors stand where they were put last.
+  /// Checks that every cursor is at its last commit. Call it when nothing is pending.
   func auditCursors() {
     for (name, offset) in asked {
       let place = cursors[name]?.found.place

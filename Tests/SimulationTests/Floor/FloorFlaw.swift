@@ -1,20 +1,20 @@
 import SluiceWire
 
-/// What a test plants between a broker and the oracle of the floor.
+/// A fault that a test plants between a broker and the oracle of the floor.
 enum FloorFlaw: CaseIterable {
-  /// Larger limits bring back what smaller ones have dropped.
+  /// Raising limits brings back dropped records.
   case largerLimitsBringBack
-  /// A durable cursor goes on where it was, trimmed or not.
+  /// A durable cursor resumes at its position even if the topic was trimmed beyond it.
   case cursorsIgnoreTheFloor
-  /// A durable cursor passes a record that its subscriber has yet to get.
+  /// A durable cursor skips a record that its subscriber has yet to get.
   case cursorsPassWhatIsOwed
-  /// A group goes on where it was, trimmed or not.
+  /// A group resumes at its position even if the topic was trimmed beyond it.
   case groupsIgnoreTheFloor
-  /// A subscriber that returns gets what was trimmed meanwhile.
+  /// A subscriber that resumes gets records that were trimmed meanwhile.
   case returningIgnoresTrims
-  /// Lag counts what is gone.
+  /// Lag counts dropped records.
   case lagCountsWhatIsGone
-  /// What has expired while the broker was down is served until its first round.
+  /// Records that expired while the broker was down are served until its first retention pass.
   case expiryWaitsForARound
   /// The floor is one too high.
   case startsTooHigh

@@ -1,34 +1,34 @@
 import SluiceWire
 
-/// What a topic still has, told from what was published and asked for, and from what the protocol says of trims and limits. The broker is never asked.
+/// The expected contents of a topic, derived from the requests made and the protocol's rules on trims and limits. It never asks the broker.
 ///
-/// Where a broker may choose, as when a record is about to expire, the floor has a range.
+/// If the broker has a choice, for example while a record is about to expire, the floor is a range.
 struct FloorModel {
   struct Record {
-    /// It was appended between these times.
+    /// The bounds of its timestamp.
     var earliest: Int64
     var latest: Int64
     var bytes: UInt64
     var key: String?
     var isDeletion = false
-    /// The first record of its batch.
+    /// The offset of the first record of its batch.
     var batch: UInt64
   }
 
   let isCompact: Bool
-  /// Whether a store has the records, which drops whole batches and looks at their ages from time to time.
+  /// Whether the records are in a store, which drops whole batches and checks their ages periodically.
   let dropsBatches: Bool
   private(set) var limits = TopicSettings()
   private(set) var records: [Record] = []
-  /// No reader gets anything before this that it wasn't sent already.
+  /// No reader gets a record before this offset that wasn't sent to it already.
   private(set) var trimmedTo: UInt64 = 0
-  /// Where the floor may be.
+  /// The bounds of the floor.
   private(set) var lowest: UInt64 = 0
   private(set) var highest: UInt64 = 0
-  /// When the broker has looked at the ages of all records, at the latest.
+  /// The latest time at which the broker has checked the ages of all records.
   private(set) var startedAt: Int64 = .min
 
-  /// A broker looks at the ages of records that rest so often, and needs a moment for what follows.
+  /// The interval, in milliseconds, at which a broker checks the ages of records, plus time for the consequences.
   private static let round: Int64 = 1_500
 
   init(_ settings: TopicSettings) {
@@ -42,7 +42,7 @@ struct FloorModel {
   // MARK: What happens
 
   mutating func publish(_ batch: [(bytes: UInt64, key: String?, isDeletion: Bool)], from: Int64, to: Int64) {
-    // What has expired before is gone, also where newer records of its keys come now.
+    // Records that have already expired stay dropped, even if newer records of their keys arrive.
     raise(from: from, to: from, isStart: false)
     let first = head
     records += batch.map {
@@ -52,7 +52,7 @@ struct FloorModel {
     raise(from: from, to: to, isStart: false)
   }
 
-  /// The topic is trimmed, with so many records left of a compact one where the limit is a number.
+  /// Trims the topic. For a compacted topic, a numeric limit is the number of records left.
   mutating func trim(_ limit: TopicTrim.Limit, from: Int64, to: Int64) {
     raise(from: from, to: to, isStart: false)
     let ends: (lowest: UInt64, highest: UInt64)
@@ -66,14 +66,14 @@ struct FloorModel {
     highest = max(highest, ends.highest)
   }
 
-  /// Where a trim to so many newest records of keys ends; 0 where it takes none.
+  /// The offset at which a trim to the newest `count` keys ends; 0 if it removes nothing.
   private func compactEnd(_ count: UInt64, _ floor: UInt64) -> UInt64 {
     let kept = newest(from: floor)
     if count == 0 { return head }
     return UInt64(kept.count) > count ? kept[kept.count - Int(count)] : 0
   }
 
-  /// The limits change: first the floor is where the former ones have it.
+  /// Changes the limits, after raising the floor by the former ones.
   mutating func set(_ settings: TopicSettings, from: Int64, to: Int64) {
     raise(from: from, to: to, isStart: true)
     if let records = settings.replayRecords { limits.replayRecords = records }
@@ -82,13 +82,13 @@ struct FloorModel {
     raise(from: from, to: to, isStart: false)
   }
 
-  /// Another broker has begun to serve what is on disk.
+  /// Another broker serves the records on disk.
   mutating func restart(at time: Int64) {
     startedAt = time
     raise(from: time, to: time, isStart: false)
   }
 
-  /// Time has passed, and the broker was asked for the floor, or for a figure that need not be younger than a round.
+  /// Raises the floor after time has passed and the broker has computed it exactly, or reported a figure that may be one pass old.
   mutating func raise(from: Int64, to: Int64, isStart: Bool) {
     let swept = isStart && !dropsBatches ? from : max(from - Self.round, min(startedAt, from))
     lowest = max(lowest, limitedFloor(above: lowest, at: swept, \.latest, isLowest: true))
@@ -97,9 +97,9 @@ struct FloorModel {
 
   // MARK: The floor
 
-  /// The first record that the limits keep at a time, going back from the newest for as long as each allows it.
+  /// The first record that the limits retain at a time, counted back from the newest.
   ///
-  /// - Parameter isLowest: whether a store may keep a batch of which the limit of bytes, or of age, keeps no record for certain.
+  /// - Parameter isLowest: whether a store may keep a batch although its limit of bytes or of age certainly retains none of its records.
   private func limitedFloor(
     above floor: UInt64, at now: Int64, _ time: KeyPath<Record, Int64>, isLowest: Bool
   ) -> UInt64 {
@@ -113,7 +113,7 @@ struct FloorModel {
       bytes += record.bytes
       if count > limits.replayRecords ?? .max { return max(first, offset + 1) }
       guard first == floor else { continue }
-      // Of a batch it is known only how many bytes it has in all, and when its last record came.
+      // For a batch only its total bytes and the timestamp of its last record are known.
       if bytes > limits.replayBytes ?? .max {
         first = max(first, drops ? record.batch : offset + 1)
         if !drops { return first }
@@ -129,7 +129,7 @@ struct FloorModel {
     return now > time && now - time > Int64(age)
   }
 
-  /// The newest record of each key from an offset on, as late subscribers of a compact topic get them.
+  /// The newest record of each key from an offset on, as delivered to late subscribers of a compacted topic.
   func newest(from floor: UInt64) -> [UInt64] {
     var seen: Set<String> = []
     var found: [UInt64] = []
@@ -140,14 +140,14 @@ struct FloorModel {
     return found.reversed()
   }
 
-  /// The floor as the limits alone would have it: for flaws.
+  /// The floor by the limits alone, for planted faults.
   func limitsAlone(at now: Int64) -> UInt64 {
     max(trimmedTo, limitedFloor(above: 0, at: now, \.earliest, isLowest: false))
   }
 
-  // MARK: What readers are owed
+  // MARK: What readers must get
 
-  /// Where a late subscriber may begin.
+  /// The offsets at which a late subscriber may start.
   func start(_ start: Subscribe.Start) -> ClosedRange<UInt64> {
     let (low, high) = (place(start, above: lowest, \.latest), place(start, above: highest, \.earliest))
     return min(low, high)...max(low, high)
@@ -165,24 +165,24 @@ struct FloorModel {
     }
   }
 
-  /// Where a late subscriber may begin with a durable cursor that stands at one of these places.
+  /// The offsets at which a late subscriber may start with a durable cursor in the range `place`.
   func start(at place: ClosedRange<UInt64>) -> ClosedRange<UInt64> {
     max(place.lowerBound, min(lowest, head))...max(place.upperBound, min(highest, head))
   }
 
-  /// Where a durable cursor may stand whose subscriber has committed all that it was sent.
+  /// The possible positions of a durable cursor whose subscriber has committed every delivered record.
   ///
   /// - Parameters:
-  ///   - committed: the offset of that COMMIT, or where the subscription began.
-  ///   - isOwed: whether the subscriber has no demand left. Otherwise the broker has looked at every record.
+  ///   - committed: the offset of that COMMIT, or where the subscription started.
+  ///   - isOwed: whether the subscriber has no demand left. Otherwise the broker has scanned every record.
   func place(of committed: UInt64, isOwed: Bool) -> ClosedRange<UInt64> {
     guard isOwed else { return head...head }
     guard isCompact else { return committed...committed }
-    // The broker may have looked up to the next record that it would send.
+    // The broker may have scanned up to the next record to send.
     return committed...max(committed, newest(from: max(committed, highest)).first ?? head)
   }
 
-  /// The records that are behind one of these places for a reader that comes.
+  /// The lag of a late reader at one of these positions.
   func lag(from place: ClosedRange<UInt64>) -> ClosedRange<UInt64> {
     (head - min(max(place.upperBound, highest), head))...(head - min(max(place.lowerBound, lowest), head))
   }

@@ -1,7 +1,8 @@
 import Testing
 
 extension ShortStories {
-  /// What is gone is gone: random histories of a topic against a model of its floor, from a seed; see `Seeds` for how to choose them.
+  /// Dropped records never come back: compares random histories of a topic, made from a seed, with a model of its floor. `Seeds` says how to choose
+  /// seeds.
   @Suite struct FloorOracleTests {
     @Test(arguments: Seeds.chosen(for: .floor))
     func whatIsGoneIsGoneForEveryReaderAndFigure(seed: UInt64) throws {

@@ -5,7 +5,8 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A random history of one topic: what is published, trimmed, limited, expires and is restarted, and readers of all kinds that come meanwhile. From a seed.
+/// A random history of one topic, made from a seed: records are published, trimmed, limited and expire, the broker restarts, and readers of all kinds
+/// subscribe.
 final class FloorStory {
   private(set) var failures: [String] = []
   private(set) var lines: [String] = []
@@ -15,15 +16,15 @@ final class FloorStory {
   private let flaw: FloorFlaw?
   private let settings: TopicSettings
 
-  /// Durable cursors that no subscription uses, with their places; see ``FloorModel/place(of:isOwed:)``.
+  /// Durable cursors without a subscription, with their positions; see ``FloorModel/place(of:isOwed:)``.
   private var cursors: [String: ClosedRange<UInt64>] = [:]
-  /// The group, while it has no member: what it has looked at, and what of that isn't done.
+  /// The group while it has no member: its frontier, and the deliveries before it that aren't done.
   private var group: (frontier: UInt64, undone: Set<UInt64>)?
-  /// A subscription that is attached and asks for no more than a little; and where it has begun.
+  /// An attached subscription with little demand, and the offset at which it started.
   private var idle: (reader: FloorReader, start: UInt64)?
-  /// Of the topic.
+  /// The topic's epoch.
   private var epoch: UInt64 = 0
-  /// Since the broker has started nothing was asked of the floor.
+  /// The floor before a restart, until the next check of the floor.
   private var floorBeforeRestart: UInt64?
 
   init(seed: UInt64, flaw: FloorFlaw? = nil) throws {
@@ -45,7 +46,7 @@ final class FloorStory {
     return settings
   }
 
-  /// Limits, each larger or smaller than it may have been, or none.
+  /// Random limits, lower or higher than the present ones, or none.
   private static func limits(_ random: inout SeededRandom) -> TopicSettings {
     var settings = TopicSettings()
     if random.oneIn(2) {
@@ -151,7 +152,7 @@ final class FloorStory {
 
   private func restart() throws {
     guard settings.storage == .durable else { return }
-    // The places of cursors and groups are on disk a moment after they were moved.
+    // Positions of cursors and groups are stored shortly after they move.
     world.settle(.milliseconds(500))
     idle = nil
     look(isStart: false)
@@ -167,7 +168,7 @@ final class FloorStory {
 
   // MARK: Readers
 
-  /// What the oracle is shown of a start: as it was, unless a flaw is planted.
+  /// The start as passed to the oracle: unchanged, unless a fault is planted.
   private func shown(_ start: UInt64, wanting wanted: UInt64, _ isFlawed: Bool = false) -> UInt64 {
     switch flaw {
     case .largerLimitsBringBack: min(start, max(wanted, model.limitsAlone(at: now)))
@@ -199,9 +200,9 @@ final class FloorStory {
     reader.leave()
   }
 
-  /// Checks where a late reader begins, what it is told, and what it gets.
+  /// Checks a late reader's start, its reported losses, and its records.
   ///
-  /// - Parameter wanted: the offset that it wants, as far as it is known; nil for one that wants what there is.
+  /// - Parameter wanted: the requested offset, as far as it is known; nil for a reader that requests all records.
   private func check(
     _ reader: FloorReader, wanting wanted: ClosedRange<UInt64>?, in range: ClosedRange<UInt64>, _ who: String,
     _ isFlawed: Bool = false
@@ -216,7 +217,7 @@ final class FloorStory {
     let told =
       wanted.map { (next - min($0.upperBound, next))...(next - min($0.lowerBound, next)) } ?? 0...0
     let offsets = reader.offsets
-    // Of a topic in a store records may expire between the answer and the first of them.
+    // In a stored topic records may expire between SUBSCRIBED and the first delivery.
     let cut = missed - min(told.upperBound, missed)
     let isCut = model.dropsBatches && cut > 0 && next + cut <= model.highest
     let first = isCut ? next + cut : next
@@ -225,7 +226,7 @@ final class FloorStory {
     check(offsets == expected, "\(who) from \(first) gets \(offsets), where \(expected) is right")
   }
 
-  /// A subscription that has lost its connection goes on: below the limits, perhaps, and never below a trim.
+  /// Resumes a subscription after a lost connection: perhaps below the limits, but never below a trim.
   private func goOn() {
     let wanted = random.next(below: model.head + 1)
     let reader = FloorReader(world, FloorReader.subscribe(.offset(wanted), epoch: epoch))
@@ -320,7 +321,7 @@ final class FloorStory {
     reader.leave()
   }
 
-  /// A subscription that asks for little, and stays.
+  /// Opens a subscription with little demand, and keeps it.
   private func attach() {
     let since = now
     let reader = FloorReader(world, FloorReader.subscribe(granted: random.next(below: 5)))
@@ -331,7 +332,7 @@ final class FloorStory {
     note("a subscriber stays that has begun at \(subscribed.nextOffset)")
   }
 
-  /// It asks for everything: what was trimmed meanwhile doesn't come.
+  /// Grants that subscription unlimited demand: it must not get records that were trimmed meanwhile.
   private func catchUp() {
     guard let (reader, start) = idle else { return }
     idle = nil
@@ -341,7 +342,7 @@ final class FloorStory {
     let lags = topic?.loopStates.flatMap(\.subscriptions).compactMap(\.standing?.lag) ?? []
     let head = model.head
     let most = head - min(max(next, model.trimmedTo), head)
-    // Of a compact topic it has perhaps passed by what was replaced.
+    // In a compacted topic it may have skipped replaced records.
     let least = model.isCompact ? 0 : head - min(max(next, model.highest), head)
     check(
       lags.allSatisfy { (least...most).contains($0) },

@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The floor of a topic, step by step: what trims and limits have dropped is gone for every reader, and for every figure.
+/// The floor of a topic, step by step: records dropped by trims and limits are missing for every reader, and in every figure.
 @Suite struct FloorTests {
   typealias Storage = TopicSettings.Storage
 
@@ -26,7 +26,7 @@ import Testing
     return world
   }
 
-  /// A durable cursor of that name that has everything before `offset`, without a subscription.
+  /// Leaves a durable cursor at `offset`, without a subscription.
   private func leaveCursor(_ name: String, at offset: UInt64, in world: FloorWorld) {
     let reader = FloorReader(world, FloorReader.subscribe(cursor: name, granted: offset))
     reader.commit(offset)
@@ -43,7 +43,7 @@ import Testing
         grantedThrough: granted))
   }
 
-  // MARK: Limits that grow
+  // MARK: Limits that are raised
 
   @Test(arguments: [Storage.memory, .durable], [false, true])
   func largerLimitsBringNothingBack(storage: Storage, restarts: Bool) throws {
@@ -75,14 +75,14 @@ import Testing
     try world.set { $0.replayRecords = 1 }
     try world.set { $0.replayRecords = TopicSettings.unlimited }
     #expect(FloorReader(world, FloorReader.subscribe()).payloads == ["3"])
-    // A new record of such a key is one like any other.
+    // A new record with the key of a dropped one is retained normally.
     world.publish(1, keys: ["a"])
     #expect(FloorReader(world, FloorReader.subscribe()).payloads == ["3", "4"])
   }
 
   // MARK: Trims
 
-  /// All in the segment that is being filled, and in many that are full.
+  /// Trims records in the active segment, and in many full ones.
   @Test(arguments: [Storage.memory, .durable], [(200, 0), (2_000, 4_000)])
   func aCursorGetsNothingThatWasTrimmed(storage: Storage, _ amount: (batches: Int, size: Int)) throws {
     let world = try scene(storage)
@@ -108,7 +108,7 @@ import Testing
     try world.trim(.from(5))
 
     #expect(FloorReader(world, FloorReader.subscribe(cursor: "c")).offsets == Array(5..<10))
-    // What names its epoch is a subscription that has lost its connection, as with Last-Event-ID.
+    // A subscription that names its epoch resumes after a lost connection, as with Last-Event-ID.
     let returning = FloorReader(world, FloorReader.subscribe(.offset(3), epoch: epoch))
     #expect(returning.offsets == Array(5..<10) && returning.lags.map(\.missed) == [2])
     let again = join(world)
@@ -131,7 +131,7 @@ import Testing
     #expect(subscriber.offsets.suffix(2) == [10, 11] && member.offsets.suffix(2) == [10, 11])
   }
 
-  /// The records that the subscriber reads are in the store, and some are loaded ahead for it.
+  /// The subscriber reads records from the store; some are loaded ahead for it.
   @Test func aSubscriberThatReadsTheStoreGetsNoMoreThanWhatWasOnItsWay() throws {
     let world = try scene(.durable)
     for _ in 0..<40 { world.publish(100, size: 1_000) }
@@ -154,7 +154,7 @@ import Testing
     #expect(FloorReader(world, FloorReader.subscribe(cursor: "c")).payloads == ["4", "5"])
   }
 
-  /// What producers have buffered for the first subscriber is promised, whatever the limits, and a trim ends that.
+  /// Records that producers have buffered for the first subscriber are retained regardless of the limits; a trim drops them.
   @Test func aLosslessTopicKeepsWhatIsPromisedAndNothingThatWasTrimmed() throws {
     let world = try scene {
       $0.replayRecords = 0
@@ -166,7 +166,7 @@ import Testing
     world.publish(8)
     member.leave()
     #expect(try world.cursors().map(\.name) == ["g"])
-    // The group's records are the ones that its last member has left undone.
+    // The group retains the records that its last member hasn't processed.
     let again = join(world, granted: 1)
     #expect(again.offsets == [0])
     try world.trim(.from(5))
@@ -185,7 +185,7 @@ import Testing
     world.settle()
     world.publish(3)
     #expect(FloorReader(world, FloorReader.subscribe(.offset(3), epoch: epoch)).offsets == [3, 4, 5])
-    // A cursor that comes back is no interrupted subscription.
+    // A durable cursor that is used again is no interrupted subscription.
     leaveCursor("c", at: 0, in: world)
     world.publish(1)
     #expect(FloorReader(world, FloorReader.subscribe(cursor: "c")).offsets == [])
@@ -212,7 +212,7 @@ import Testing
     #expect(
       info.consumers.map(\.lag) == [0, 0] && info.consumers.allSatisfy { $0.bytes == 0 && $0.age == 0 })
     #expect(info.summary.firstOffset == 10 && info.summary.records == 0)
-    // What status, the metrics and the problems are made of.
+    // The values that status, the metrics and the problems are derived from.
     let topic = try #require(world.broker.core.registry.find(FloorWorld.topic))
     let consumers = topic.consumers(atMost: 5, now: world.world.now)
     #expect(consumers.behind == 0 && consumers.lag == 0)
@@ -243,7 +243,7 @@ import Testing
     world.publish(5)
     leaveCursor("c", at: 2, in: world)
     try world.restart(inOrder: inOrder, after: .seconds(2))
-    // Before the broker's first round.
+    // Before the broker's first retention pass.
     let topic = try #require(world.broker.core.registry.find(FloorWorld.topic))
     #expect(topic.summary.firstOffset == 5)
     #expect(FloorReader(world, FloorReader.subscribe()).offsets == Array(5..<10))
@@ -262,7 +262,7 @@ import Testing
     world.publish(2, keys: ["d", "e"])
     world.settle(.seconds(1))
     try world.restart(inOrder: inOrder, after: .seconds(1))
-    // Before a subscriber has come.
+    // Before the first subscriber.
     #expect(try world.info().summary.firstOffset == 3)
     #expect(try world.cursors().map { $0.end - $0.nextOffset } == [2])
   }

@@ -5,7 +5,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker whose disk outlives it, one topic, and clients that speak the protocol. Nothing happens by chance but the order of what happens at the same time.
+/// A broker whose disk outlives it, one topic, and clients that exchange protocol frames. Only the order of simultaneous events is random.
 final class FloorWorld {
   let world: SimulatedWorld
   private let host: DurableHost
@@ -35,7 +35,7 @@ final class FloorWorld {
     producer = nil
   }
 
-  /// Ends the broker, in order or not, and starts another one on its disk so much later.
+  /// Stops the broker, in order or by a kill, and starts another one on its disk after `pause`.
   func restart(inOrder: Bool = true, after pause: Duration = .zero) throws {
     if inOrder {
       _ = host.stop()
@@ -62,7 +62,7 @@ final class FloorWorld {
     return client
   }
 
-  /// The answer to a request.
+  /// Sends a request. Returns its reply.
   @discardableResult
   func ask<Answer: Frame>(_ frame: some Frame, as answer: Answer.Type = TopicInfo.self) throws -> Answer {
     admin.forget()
@@ -72,7 +72,7 @@ final class FloorWorld {
     return try last.decoded(Answer.self)
   }
 
-  /// A request had no answer.
+  /// A request had no reply.
   struct Silence: Error {
     var about: String
   }
@@ -101,7 +101,7 @@ final class FloorWorld {
   private var isPublishing: Bool { producer != nil }
   private var sequence: UInt64 = 0
 
-  /// Publishes a batch, each record with its offset for a payload, padded to so many bytes; and with keys where there are some.
+  /// Publishes a batch. Each record's payload is its offset, padded to `size` bytes; `keys` are the keys of the first records.
   func publish(_ count: Int, keys: [String?] = [], size: Int = 0) {
     var batch = BatchBuilder()
     for number in 0..<count {
@@ -148,7 +148,7 @@ final class FloorReader {
     world.settle(.milliseconds(60))
   }
 
-  /// A subscription with a demand, unlimited unless stated.
+  /// A subscription, with unlimited demand by default.
   static func subscribe(
     _ start: Subscribe.Start = .earliest, epoch: UInt64 = 0, cursor: String = "",
     granted: UInt64 = Credit.unlimited
@@ -161,17 +161,17 @@ final class FloorReader {
 
   var offsets: [UInt64] { client.records(on: 1).map(\.offset) }
 
-  /// The payloads, which are the offsets again: of compact topics as well.
+  /// The payloads, which are the offsets at publication, also in compacted topics.
   var payloads: [String] {
     client.frames(on: 1).flatMap(\.payloads)
   }
 
-  /// Where LAG frames say that records are missed: how many, and the next.
+  /// The LAG frames, each with the number of dropped records and the next offset.
   var lags: [Lag] {
     client.frames(on: 1).filter { $0.header.type == .lag }.compactMap { try? $0.decoded(Lag.self) }
   }
 
-  /// What a member of a group was given, each with the number of its delivery.
+  /// The records delivered to a group member, by offset, each with its delivery number.
   var deliveries: [UInt64: UInt32] {
     var delivery: UInt32 = 1
     var deliveries: [UInt64: UInt32] = [:]

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Records that a group gives up are kept in its dead-letter topic, or stay in the group until that topic takes them.
+/// Records that a group rejects are stored in its dead-letter topic, or stay in the group until that topic accepts them.
 @Suite struct DeadLetterTests {
   private static let compact: TopicSettings = {
     var settings = TopicSettings()
@@ -65,7 +65,7 @@ import Testing
     #expect(group.core.withLock { $0.state.counts } == GroupState.Counts())
     #expect(group.core.withLock { $0.state.floor } == 0)
 
-    // Another topic of that name takes them.
+    // A recreated topic of that name accepts them.
     _ = client.ask(TopicDelete(topic: "letters"), stream: 9, in: small)
     small.settle(.seconds(60))
     #expect(group.core.withLock { $0.state.counts.deadLetters } == 2)

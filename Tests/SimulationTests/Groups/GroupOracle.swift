@@ -1,6 +1,6 @@
 @testable import SluiceClient
 
-/// Knows what workers got and what they said of it.
+/// Records the workers' deliveries and acknowledgements.
 final class GroupOracle {
   struct Place: Hashable {
     var epoch: UInt64
@@ -9,15 +9,15 @@ final class GroupOracle {
 
   private let plan: GroupPlan
   private(set) var failures: [String] = []
-  /// The deliveries of each record, by member.
+  /// The member that got each delivery of a record, by delivery number.
   private var deliveries: [Place: [Int: Int]] = [:]
-  /// When each record was acknowledged first, by the count of events.
+  /// The event number at which each record was first acknowledged.
   private(set) var acknowledged: [Place: Int] = [:]
-  /// When a record with a key was received.
+  /// The event number at which each record with a key was received.
   private var keyed: [(place: Place, key: String, event: Int)] = []
   private var events = 0
   private var hasCrashed = false
-  /// What comes before this may be gone. A request may reach the topic only after a crash.
+  /// Records before this offset may be dropped. A request may reach the topic only after a crash.
   private var trimmedTo: UInt64 = 0
   private(set) var received = 0
 
@@ -36,7 +36,7 @@ final class GroupOracle {
   func received(_ place: Place, count: Int, key: String?, by worker: Int) {
     events += 1
     received += 1
-    // What a broker gave out that is dead may still come up, and the next one needn't know of it.
+    // Deliveries of a killed broker may still arrive, and the next broker needn't know of them.
     if let other = deliveries[place]?[count], !hasCrashed || !plan.isDurable {
       fail("delivery \(count) of record \(place.offset) went to worker \(other) and to worker \(worker)")
     }
@@ -49,7 +49,7 @@ final class GroupOracle {
     if let key { keyed.append((place, key, events)) }
   }
 
-  /// The broker was killed. In a durable topic, what happened last may not have been on disk: it happens once more.
+  /// The broker was killed. In a durable topic the last operations may not have reached the disk, and then happen again.
   func crashed() {
     deliveries = [:]
     hasCrashed = true
@@ -63,11 +63,11 @@ final class GroupOracle {
     if acknowledged[place] == nil { acknowledged[place] = events }
   }
 
-  /// Everything in the topic's last epoch has come to an end.
+  /// Checks that every record of the topic's last epoch is done or dead-lettered.
   ///
   /// - Parameters:
-  ///   - keys: of the topic's records, by offset.
-  ///   - dead: the offsets of those among the dead letters, as often as they are there.
+  ///   - keys: the keys of the topic's records, by offset.
+  ///   - dead: the offsets of the records in the dead-letter topic, with duplicates.
   func audit(epoch: UInt64, keys: [String?], dead: [UInt64]) {
     check(Set(dead).count == dead.count || hasCrashed, "a record is among the dead letters twice: \(dead)")
     let dead = Set(dead)

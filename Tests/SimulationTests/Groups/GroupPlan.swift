@@ -3,7 +3,7 @@ import SluiceWire
 
 @testable import SluiceClient
 
-/// What a seed makes of a group: how it shares, which members work, and what goes wrong.
+/// A scenario for a group, made from a seed: its options, its members, and the faults.
 struct GroupPlan {
   var options = GroupOptions()
   var workers = 3
@@ -12,13 +12,13 @@ struct GroupPlan {
   var isLossless = false
   var breaksOff = false
   var kills = false
-  /// Workers leave and come back.
+  /// Whether workers leave and rejoin.
   var leaves = false
-  /// The broker is killed once, with all that it had in memory alone.
+  /// Whether the broker is killed once and loses the contents of its memory.
   var crashes = false
-  /// Topics are on disk before any client learns of records, so that a crash loses neither these nor what is done.
+  /// Whether topics are stored before any client receives their records. A crash then loses neither records nor acknowledgements.
   var isDurable = false
-  /// The topic is trimmed now and then.
+  /// Whether the topic is trimmed at times.
   var trims = false
   let seed: UInt64
 
@@ -53,6 +53,6 @@ struct GroupPlan {
 
   var isExplicit: Bool { options.acknowledgement == .explicit }
 
-  /// The network loses nothing, so that each record reaches a member even without acknowledgement.
+  /// Whether nothing is lost, so that each record reaches a member even without acknowledgement.
   var isQuiet: Bool { !breaksOff && !kills && !leaves && !crashes && !trims }
 }

@@ -1,7 +1,7 @@
 import Testing
 
 extension ShortStories {
-  /// Groups of unreliable workers, in one thread, from a seed: see `Seeds` for how to choose them.
+  /// Groups of unreliable workers, on one thread, made from a seed; `Seeds` says how to choose seeds.
   @Suite struct GroupSeedTests {
     @Test(arguments: Seeds.chosen(for: .groups))
     func everyRecordIsDoneBySomebodyAndByNobodyElseAtATime(seed: UInt64) throws {

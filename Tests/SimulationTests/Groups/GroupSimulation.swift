@@ -9,14 +9,14 @@ import SluiceWire
 @testable import SluiceClient
 @testable import SluiceIO
 
-/// A group at work: a broker, its workers, a producer, and whatever goes wrong, all in the calling thread.
+/// A consumer group: a broker, the group's workers, a producer, and faults, all on the calling thread.
 final class GroupSimulation {
   private let plan: GroupPlan
   private let world: SimulatedWorld
   private let oracle: GroupOracle
   private var broker: Broker
   private var brokerLoops: [SimulatedLoop]
-  /// What durable topics are on.
+  /// The disk of durable topics.
   private let disk: DurableDisk
   private var storage: OpenedDisk
   private var storageLoop: SimulatedLoop
@@ -80,7 +80,7 @@ final class GroupSimulation {
     return client
   }
 
-  /// What went wrong that must not, and how many records were delivered.
+  /// Runs the scenario. Returns the failures, and the number of delivered records.
   func run() throws -> (failures: [String], received: Int) {
     for _ in 0..<plan.workers { hire() }
     let subject = producer.subject(GroupPlan.topic)
@@ -103,7 +103,7 @@ final class GroupSimulation {
     }
     world.run(for: .seconds(1))
     try settle(subject)
-    // The last dead letters come to disk.
+    // Wait until the last dead letters are on disk.
     if plan.isDurable { world.run(for: .seconds(1)) }
     if oracle.failures.isEmpty { audit() }
     end()
@@ -185,7 +185,7 @@ final class GroupSimulation {
       letter.headers["sluice-dead-offset"].flatMap { UInt64($0) }
     }
     oracle.check(dead.count == letters.count, "a dead letter doesn't say where it is from")
-    // Of records that were trimmed some are still there.
+    // Some trimmed records are still stored.
     let first = epoch.storage == nil ? epoch.log.oldestOffset : epoch.storage?.firstOffset ?? 0
     let keys = [String?](repeating: nil, count: Int(first)) + records(of: topic).map(\.key)
     oracle.audit(epoch: epoch.number, keys: keys, dead: dead)

@@ -5,8 +5,8 @@ import SluiceWire
 
 @testable import SluiceClient
 
-/// A program that works for a group, more or less reliably.
-// @unchecked: a simulation is used by one thread at a time.
+/// A member of a group that processes records, more or less reliably.
+// @unchecked: a simulation runs on one thread at a time.
 final class GroupWorker: Subscriber, @unchecked Sendable {
   typealias Input = Delivery
   typealias Failure = ClientError
@@ -20,7 +20,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
   private var subscription: (any Subscription)?
   private var requested: UInt64 = 0
   private var received: UInt64 = 0
-  /// What it has got and said nothing of.
+  /// Deliveries without a response yet.
   private var held: [Delivery] = []
   private(set) var isGone = false
   private(set) var completion: Subscribers.Completion<ClientError>?
@@ -115,7 +115,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
       delivery.reject()
       ask(soon: true)
     case 17:
-      // Forgotten.
+      // Never answered.
       held.append(delivery)
     default: finish(delivery)
     }
@@ -155,7 +155,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
 
   // MARK: Ends
 
-  /// Its process is no more.
+  /// Its process was killed.
   func kill() {
     isGone = true
     held = []
@@ -163,7 +163,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
     subscription = nil
   }
 
-  /// Leaves the group, and comes back.
+  /// Leaves the group, and rejoins.
   func leaveAndReturn() {
     guard let subscription, !isGone else { return }
     held = []
@@ -172,7 +172,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
     later(within: .milliseconds(100)) { $0.join() }
   }
 
-  /// From here on it is reliable.
+  /// Processes everything reliably after this call.
   func settle() {
     isSettling = true
     loop.perform {

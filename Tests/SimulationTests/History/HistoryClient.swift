@@ -4,8 +4,8 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A program with the client library, on a loop of its own, that always comes back.
-// @unchecked: a simulation is used by one thread at a time.
+/// A program with the client library, on its own loop, that always reconnects.
+// @unchecked: a simulation runs on one thread at a time.
 class HistoryClient: @unchecked Sendable {
   let name: String
   let loop: SimulatedLoop
@@ -44,16 +44,16 @@ class HistoryClient: @unchecked Sendable {
   func leave() { loop.perform { client?.close() } }
 }
 
-/// What a subscriber has of one topic: records without a gap, from an offset on.
+/// A subscriber's records of one topic, from an offset on without a gap.
 struct HistoryJournal: Equatable {
   private(set) var start: UInt64?
   private(set) var records: [UInt64] = []
-  /// How many times it was told that records which it had are no longer part of the topic.
+  /// How often the subscriber learned that records it had received are no longer part of the topic.
   private(set) var cuts = 0
 
   var end: UInt64? { start.map { $0 + UInt64(records.count) } }
 
-  /// - Returns: what is wrong with the record's place; nil for nothing.
+  /// - Returns: an error if the record doesn't follow the last one, otherwise nil.
   mutating func append(_ number: UInt64, at offset: UInt64) -> String? {
     defer {
       if end == nil { start = offset }
@@ -80,7 +80,7 @@ struct HistoryJournal: Equatable {
 /// Subscribes to a topic or a pattern, and keeps a journal of each topic.
 final class HistorySubscriber: HistoryClient, @unchecked Sendable {
   private let plan: SubscriptionPlan
-  /// Cuts aren't written down: the oracle must notice.
+  /// Whether cuts are ignored; the oracle must notice that.
   private let isDeaf: Bool
   private(set) var journals: [String: HistoryJournal] = [:]
   private(set) var failures: [String] = []
@@ -127,7 +127,7 @@ final class HistorySubscriber: HistoryClient, @unchecked Sendable {
   }
 }
 
-/// Publishes numbers to a topic, each once.
+/// Publishes each number to a topic once.
 final class HistoryProducer: HistoryClient, @unchecked Sendable {
   let topic: String
   private let settings: TopicSettings
@@ -137,10 +137,10 @@ final class HistoryProducer: HistoryClient, @unchecked Sendable {
   private var subject: TopicSubject?
   private var waiting = 0
   var isPaused = false
-  /// What the broker has acknowledged, and under which store of the simulation.
+  /// The acknowledged numbers, each with the number of the store that was in use.
   private(set) var acknowledged: [(number: UInt64, store: Int)] = []
   var store = 0
-  /// How many times it was told that acknowledged records are lost.
+  /// How many notices of lost acknowledged records this producer received.
   private(set) var notices = 0
   private(set) var failures: [String] = []
   private var watch: AnyCancellable?

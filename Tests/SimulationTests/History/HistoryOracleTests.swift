@@ -1,7 +1,7 @@
 import Testing
 
 extension ShortStories {
-  /// Backups and copies in the place of a broker's store, in one thread, from a seed: see `Seeds` for how to choose them.
+  /// Backups and copies that replace a broker's store, on one thread, made from a seed; `Seeds` says how to choose seeds.
   @Suite struct HistoryOracleTests {
     @Test(arguments: Seeds.chosen(for: .history))
     func eachSubscriberHasOneHistoryUpToACutThatItIsTold(seed: UInt64) throws {

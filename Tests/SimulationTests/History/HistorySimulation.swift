@@ -7,16 +7,16 @@ import Synchronization
 @testable import SluiceBroker
 @testable import SluiceStore
 
-/// A broker whose store is replaced again and again, by backups and by copies, while clients go on: all in the calling thread, from a seed.
+/// A broker whose store is repeatedly replaced by backups and copies while clients continue: made from a seed, all on the calling thread.
 ///
-/// In the end each subscriber must have exactly what the topic has from where it began, after the cuts that it was told; and each producer whose
-/// acknowledged records are missing must have been told so.
+/// In the end, each subscriber must have exactly the topic's records from its start on, after applying the reported cuts. Each producer with missing
+/// acknowledged records must have received a notice.
 final class HistorySimulation {
-  /// What a test plants, for the oracle to find.
+  /// A fault that a test plants for the oracle to find.
   enum Flaw: CaseIterable {
-    /// Subscribers hear of no cut.
+    /// Subscribers are not notified of cuts.
     case cutsAreNotTold
-    /// An import says that its epoch continues all that clients know of the exported one.
+    /// An import claims that its epoch continues every offset that clients have of the exported one.
     case importForgetsItsEnd
   }
 
@@ -43,7 +43,7 @@ final class HistorySimulation {
   private var backups: [Backup] = []
   private var copies: [DurableDisk.Copy] = []
   private let counter = Shared<UInt64>(0)
-  /// How many times the store was replaced, or its broker killed.
+  /// How often the store was replaced, or its broker killed.
   private var stores = 0
 
   private static let topics = ["h.always", "h.interval"]
@@ -99,7 +99,7 @@ final class HistorySimulation {
             }))
       }
     }
-    // The topics are there, and a backup always has both.
+    // Both topics exist, so that every backup contains them.
     let areThere = world.run(limit: .seconds(10)) { [disk] in
       (try? disk.store.contents().topics.count) == Self.topics.count
     }
@@ -135,7 +135,7 @@ final class HistorySimulation {
     }
   }
 
-  /// Ends the broker.
+  /// Stops the broker, by a kill or in order.
   private func end() {
     if random.oneIn(2) {
       note("the broker is killed")
@@ -167,7 +167,7 @@ final class HistorySimulation {
     backups.append(Backup(bytes: bytes))
   }
 
-  /// Imports a backup: into an empty store, or in the place of the topics that are there.
+  /// Imports a backup, into an empty store or over the existing topics.
   private func bringBack() throws {
     guard !backups.isEmpty else { return }
     let backup = backups[random.next(in: 0...(backups.count - 1))]
@@ -200,8 +200,8 @@ final class HistorySimulation {
     }
   }
 
-  /// Puts a copy in the store's place, behind the broker's back. New records must not overtake what clients know before these are back: nothing could show
-  /// then that they are others.
+  /// Replaces the store with a copy while the broker is down. New records must not reach the offsets that clients know before the clients have
+  /// reconnected; otherwise nothing would show that these are other records.
   private func putBack() throws {
     guard !copies.isEmpty else { return }
     let copy = copies[random.next(in: 0...(copies.count - 1))]
@@ -242,7 +242,7 @@ final class HistorySimulation {
     }
   }
 
-  /// What a subscriber has and the topic hasn't, or the reverse; nil when each has what it is to have.
+  /// Returns a difference between the records of a subscriber and those of the topic; nil if there is none.
   private func difference() throws -> String? {
     for producer in producers where !producer.isIdle { return "\(producer.name) has unacknowledged records" }
     for topic in Self.topics {

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What an identity or address makes the broker keep is bounded by its share, stays charged to it when its connections are gone, and leaves the reserve to
+/// Broker state created by an identity or address is limited to its share. It stays charged after its connections have closed, and leaves the reserve to
 /// others.
 @Suite struct AccountTests {
   private static let memory = 8 << 20
@@ -25,7 +25,7 @@ import Testing
     small.broker.core.memory.accounts.account(of: .identity(name))
   }
 
-  /// Makes durable cursors until one is refused.
+  /// Creates durable cursors until one is denied.
   private func makeCursors(_ client: ScriptedClient, _ small: SmallWorld) throws -> (
     count: Int, refusal: Fault
   ) {
@@ -51,7 +51,7 @@ import Testing
     #expect(refusal.message.contains("identity ada") && refusal.message.contains("--max-memory-per-identity"))
     ada.close()
     small.settle()
-    // It stays charged to the identity.
+    // They stay charged to the identity.
     let share = Self.memory / 8
     #expect(account("ada", small).used > share * 9 / 10 && account("ada", small).used <= share)
 
@@ -65,7 +65,7 @@ import Testing
       bob.ask(JoinGroup(topic: "t", group: "g", grantedThrough: 1), stream: 3, in: small).first?.header.type
         == .subscribed)
 
-    // The identity itself may still subscribe plainly, and delete what it has made.
+    // The identity may still subscribe without a cursor, and delete what it created.
     let again = small.connect(as: "ada")
     #expect(
       again.ask(Subscribe(topic: "t", grantedThrough: 1), stream: 1, in: small).first?.header.type
@@ -103,7 +103,7 @@ import Testing
     let kept = small.broker.core.memory.kept
     let (bob, eve) = (small.connect(as: "bob"), small.connect(as: "eve"))
     _ = bob.ask(TopicCreate(topic: "t", settings: TopicSettings()), stream: 1, in: small)
-    // Others have used up everything but the reserve.
+    // Others have used all memory except the reserve.
     let others = kept.limit - kept.reserve - kept.used
     kept.add(others)
     #expect(

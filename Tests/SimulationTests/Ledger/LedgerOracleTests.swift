@@ -6,17 +6,17 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What peers make the broker keep is charged: at least nine tenths of what the heap grows by, for every type of frame. Each comparison has a process
-/// of its own, so that nothing else uses the heap.
+/// Broker state created by peers is charged: at least nine tenths of the heap's growth, for every type of frame. Each comparison runs in its own
+/// process, so that nothing else uses the heap.
 @Suite(.serialized) struct LedgerOracleTests {
-  /// Every type of frame that a broker takes, on one stream or another.
+  /// Every type of frame that a broker accepts on any stream.
   static let taken: [FrameType] = (UInt8.min...UInt8.max).map(FrameType.init(rawValue:)).filter { type in
     [UInt32(0), 1].contains { stream in
       (try? FrameHeader(length: 0, type: type, stream: stream).admission(at: .broker)) == .take
     }
   }
 
-  /// Bytes that the heap may grow by without a charge: what the allocator and the test itself keep.
+  /// Bytes that the heap may grow by without a charge, for the allocator and the test itself.
   static let slack = 768 << 10
 
   @Test func everyFrameThatABrokerTakesHasAStory() {
@@ -41,14 +41,14 @@ import Testing
   @Test func framesOfAllTypesAndSizesAreChargedTogether() async {
     await #expect(processExitsWith: .success) {
       let perConnection = try Ledger.bytesPerConnection()
-      // This process has its own base unless one is given, and a failure names it.
+      // This process has its own base unless one is given; failures name it.
       for seed in Seeds.base..<Seeds.base + 3 {
         var random = TestSupport.SeededRandom(seed: seed)
         let ledger = try Ledger(
           named: "SLUICE_SEED_BASE=\(Seeds.base) seed \(seed)", perConnection: perConnection)
         for number in 0..<4_000 {
           let type = LedgerOracleTests.taken.randomElement(using: &random)!
-          // Each closes a connection or waits for its answer, which takes long.
+          // Each HELLO closes a connection or waits for its reply, which takes long.
           guard type != .hello || number % 10 == 0 else { continue }
           let story = LedgerStory.table[type]!.randomElement(using: &random)!
           story.step(ledger.rig, number, Double.random(in: 0...1, using: &random))
@@ -61,7 +61,7 @@ import Testing
   }
 }
 
-/// One comparison of charges with the heap, from when it is made on.
+/// A comparison of charges with heap growth, starting at its creation.
 struct Ledger {
   let rig: LedgerRig
   private let name: String
@@ -76,7 +76,7 @@ struct Ledger {
     before = (LedgerRig.heap, rig.charged, rig.connections)
   }
 
-  /// What a simulated connection takes beside what the broker charges for it.
+  /// The heap bytes of a simulated connection that the broker doesn't charge.
   static func bytesPerConnection() throws -> Int {
     let rig = try LedgerRig()
     rig.settle()
@@ -98,7 +98,7 @@ struct Ledger {
       "\(name)\(isOver ? ", closed" : ""): charged \(charged), grown by \(grown)")
   }
 
-  /// Appends a line to the file that `SLUICE_LEDGER` names, if it names one: what a process of its own prints isn't shown.
+  /// Appends a line to the file that `SLUICE_LEDGER` names, if set. Output of the separate process isn't shown.
   private func note(_ line: String) {
     guard let path = getenv("SLUICE_LEDGER"), let file = fopen(path, "a") else { return }
     fputs(line + "\n", file)

@@ -8,11 +8,11 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker in this process whose heap is compared with what it charges for. Nothing else runs in the process.
+/// A broker in this process whose charges are compared with heap growth. Nothing else runs in the process.
 final class LedgerRig {
   let small: SmallWorld
   private(set) var client: ScriptedClient
-  /// All that have connected: an open stream needs its connection.
+  /// All clients that have connected: an open stream needs its connection.
   private var clients: [ScriptedClient] = []
   private var streams: UInt32 = 0
   private var unanswered = 0
@@ -47,14 +47,14 @@ final class LedgerRig {
 
   var charged: Int { small.broker.core.memory.used }
 
-  /// A stream that isn't in use; on another connection when one has nearly all that it may have.
+  /// Returns an unused stream; on a new connection if the present one has nearly reached its limit.
   func stream() -> UInt32 {
     if streams >= 4_000 { reconnect() }
     streams += 1
     return streams
   }
 
-  /// Another connection, on which frames are sent from now on.
+  /// Opens another connection, on which later frames are sent.
   func reconnect(named name: String? = nil) {
     flush()
     client = small.connect(raw: name != nil, keepalive: 0)
@@ -82,14 +82,14 @@ final class LedgerRig {
     client.forget()
   }
 
-  /// Waits for everything that is under way.
+  /// Waits until all pending work is done.
   func settle() {
     if !clients.isEmpty { flush() }
     small.settle(.seconds(2))
     for client in clients { client.forget() }
   }
 
-  /// Ends all connections.
+  /// Closes all connections.
   func close() {
     for client in clients { client.close() }
     clients = []

@@ -3,11 +3,11 @@ import TestSupport
 
 @testable import SluiceTopics
 
-/// What a client can do with each type of frame to have the broker keep as much as possible, once and once more.
+/// A way in which a client can make the broker store as much as possible with one type of frame, and repeat it.
 struct LedgerStory: Sendable {
-  /// How often the table's test takes the step.
+  /// The number of steps in the table's test.
   var count: Int
-  /// One more frame, and what it needs, with texts and lists of that part of their greatest length.
+  /// Sends one more frame, and the frames that it needs. `size`, from 0 to 1, scales texts and lists to their greatest length.
   var step: @Sendable (_ rig: LedgerRig, _ number: Int, _ size: Double) -> Void
 
   init(_ count: Int, _ step: @escaping @Sendable (LedgerRig, Int, Double) -> Void) {
@@ -17,19 +17,19 @@ struct LedgerStory: Sendable {
 
   // MARK: Texts
 
-  /// A name of up to 255 bytes that no other number has.
+  /// A name of up to 255 bytes, unique for `number`.
   static func name(_ number: Int, _ size: Double, _ kind: String = "n") -> String {
     let start = "\(kind)\(number)"
     return start + String(repeating: "x", count: max(0, Int(255 * size) - start.utf8.count))
   }
 
-  /// The same with as many tokens as fit.
+  /// Such a name with as many tokens as fit.
   static func tokens(_ number: Int, _ size: Double) -> String {
     let start = "p\(number)"
     return start + String(repeating: ".a", count: max(0, (Int(255 * size) - start.utf8.count) / 2))
   }
 
-  /// Conditions of a kilobyte of name and one of value each.
+  /// Conditions with a name of up to 1 KiB and a value of one byte each.
   static func filter(_ size: Double) -> RecordFilter {
     let length = max(1, Int(1024 * size))
     return RecordFilter(
@@ -51,7 +51,7 @@ struct LedgerStory: Sendable {
     return settings
   }
 
-  /// A story of one request that changes nothing that stays.
+  /// A request without lasting effect.
   private static func request<F: Frame>(_ count: Int = 1_000, _ frame: @escaping @Sendable (Int, Double) -> F)
     -> [Self]
   {
@@ -60,7 +60,7 @@ struct LedgerStory: Sendable {
 
   // MARK: The table
 
-  /// For each type of frame that a broker takes: every way in which it, or what it opens, can be kept.
+  /// For each type of frame that a broker accepts: every way in which it, or what it opens, can be stored.
   static let table: [FrameType: [LedgerStory]] = [
     .hello: [Self(300) { rig, number, size in rig.reconnect(named: name(number, size)) }],
     .authenticate: request { number, size in
@@ -161,7 +161,7 @@ struct LedgerStory: Sendable {
         rig.send(Demand(grantedThrough: UInt64(number + 1)), stream)
       }
     ],
-    // Kept for nodes alone.
+    // Stored only for nodes.
     .origin: [
       Self(2_000) { rig, number, size in
         rig.send(Origin(node: name(number, size), connection: 1, client: name(number, size)), rig.stream())

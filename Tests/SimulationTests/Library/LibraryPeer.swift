@@ -4,7 +4,7 @@ import SluiceIO
 import SluiceSimulation
 import Synchronization
 
-/// A program that uses the client library, in a process of its own: no other peer uses its loop.
+/// A program that uses the client library, in its own process: no other peer uses its loop.
 final class LibraryPeer: Participant {
   let number: Int
   let plan: PeerPlan
@@ -15,7 +15,7 @@ final class LibraryPeer: Participant {
 
   private(set) var client: Client?
   private var watch: AnyCancellable?
-  /// The client has a connection, as it says.
+  /// Whether the client has reported a connection.
   private var isUp = false
   private var attempts = 0
   private var isConnecting = false
@@ -58,7 +58,7 @@ final class LibraryPeer: Participant {
     options.connectTimeout = .seconds(2)
     options.reconnect = plan.persists ? policy : nil
     options.seed = random.next()
-    // The completion may be called on any thread, as far as its type knows; here there is one.
+    // By its type, the completion may be called on any thread; here there is only one.
     let peer = Unsent(self)
     Client.connect(to: simulation.address, options: options, network: simulation.world.network, loop: loop) {
       peer.value?.connected($0)
@@ -72,7 +72,7 @@ final class LibraryPeer: Participant {
     return policy
   }
 
-  /// The library says how it stands.
+  /// Receives the library's connection states.
   private func hear(_ state: ConnectionState) {
     oracle.check(loop.isCurrent, number, "a state isn't told on the loop")
     switch state {
@@ -134,7 +134,7 @@ final class LibraryPeer: Participant {
 
   // MARK: The end of a connection
 
-  /// The program noticed that the client is closed.
+  /// Handles a closed client.
   func noticeFailure() {
     guard let client, let failure = client.failure else { return }
     note("lost its connection: \(failure.code)")
@@ -182,7 +182,7 @@ final class LibraryPeer: Participant {
       loop.stall()
       return
     }
-    // Letting go of it does the same.
+    // Dropping the last reference closes it, too.
     forget()
     comeBack()
   }
@@ -193,7 +193,7 @@ final class LibraryPeer: Participant {
     forget()
   }
 
-  /// Its process is no more.
+  /// Kills its process.
   func kill() {
     note("is killed")
     isGone = true
@@ -201,7 +201,7 @@ final class LibraryPeer: Participant {
     last = nil
   }
 
-  /// Whether the last client is still retained though nothing should.
+  /// Whether the last client is still retained although nothing should retain it.
   var holdsClient: Bool { last != nil }
 
   // MARK: The course of things
@@ -230,7 +230,7 @@ final class LibraryPeer: Participant {
     guard isUp else { return "\(name) waits for a connection" }
     for producer in producers { if let what = producer.unsettled { return "\(name): \(what)" } }
     for subscriber in subscribers { if let what = subscriber.unsettled { return "\(name): \(what)" } }
-    // Sooner or later both notice a connection that is lost.
+    // Both sides notice a lost connection eventually.
     let found = simulation.inspector.attachments(of: name)
     if let attachments, found != attachments {
       return "\(name) thinks that it has \(attachments), and the broker that it has \(found)"
@@ -245,8 +245,8 @@ final class LibraryPeer: Participant {
   }
 }
 
-/// Takes something along in a closure that could run on any thread, and doesn't.
-// @unchecked: a simulation is used by one thread at a time.
+/// A weak reference for closures that are `Sendable` by type but run on one thread.
+// @unchecked: a simulation runs on one thread at a time.
 final class Unsent<Value: AnyObject>: @unchecked Sendable {
   weak var value: Value?
 

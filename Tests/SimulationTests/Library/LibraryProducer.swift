@@ -3,7 +3,7 @@ import SluiceClient
 import SluiceIO
 import SluiceWire
 
-/// Publishes through a `TopicSubject`, in one of the ways that there are.
+/// Publishes through a `TopicSubject`, in one of several ways.
 final class LibraryProducer {
   private enum Manner: UInt64 {
     case send, enqueue, publish, upstream
@@ -16,7 +16,7 @@ final class LibraryProducer {
   private let ledger: PublicationLedger
   private var source: DemandedSource?
   private var remaining: Int
-  /// Completions that haven't been called.
+  /// Completions that haven't been called yet.
   private var awaited = 0
   private var isEnding = false
   private var isEnded = false
@@ -59,7 +59,7 @@ final class LibraryProducer {
 
   var isAttached: Bool { subject != nil && !isOver }
 
-  /// It has left, and what it had published may wait for subscribers for as long as they like: its publication stays until then.
+  /// The producer has left, but its published records may wait for subscribers without a limit; the publication stays open until then.
   var mayLinger: Bool { isEnding && plan.finale == .cancel && !isOver && oracle.mayHoldUp(plan.topic) }
 
   private func later(_ body: @escaping (LibraryProducer) -> Void) {
@@ -127,7 +127,7 @@ final class LibraryProducer {
     if case .failure(let error) = result { checkFailure(error) }
   }
 
-  /// The next message, taken note of.
+  /// Creates the next message and records it in the ledger.
   func makeMessage() -> Message {
     let limit = min(peer.simulation.scenario.longestRecord - 64, Noise.longest)
     let size = min(max(peer.random.next(in: plan.sizes), PublicationLedger.nameSize), limit)
@@ -168,7 +168,7 @@ final class LibraryProducer {
       awaited += 1
       subject.flush { result in producer.value?.flushed(result) }
     case .cancel:
-      // What was accepted is still sent.
+      // Accepted records are still sent.
       subscriber = nil
       attachment = nil
       source = nil
@@ -223,7 +223,7 @@ final class LibraryProducer {
     }
   }
 
-  /// The publication is over, as its own subscribers hear.
+  /// The publication has ended, as its subscribers learn.
   private func over(_ completion: Subscribers.Completion<ClientError>) {
     check(!isEnded, "ends twice")
     isEnded = true
@@ -258,7 +258,7 @@ final class LibraryProducer {
   }
 }
 
-/// A publisher that gives exactly what is requested of it.
+/// A publisher that delivers exactly what is requested.
 private final class DemandedSource: Publisher, Subscription {
   typealias Output = Message
   typealias Failure = ClientError
@@ -285,7 +285,7 @@ private final class DemandedSource: Publisher, Subscription {
     downstream = nil
   }
 
-  /// Gives what was asked for.
+  /// Delivers the requested messages.
   func flow() {
     guard !isFlowing else { return }
     isFlowing = true

@@ -4,20 +4,20 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A Combine subscriber of a remote topic, that asks as its plan says and checks all it hears.
+/// A Combine subscriber of a remote topic that requests records as planned and checks every value.
 final class LibrarySubscriber: Subscriber {
   private let plan: SubscriberPlan
   private let left: Int
   private unowned let peer: LibraryPeer
-  /// Hears of what is between records.
+  /// Whether it receives marks, the events between records.
   private let hearsMarks: Bool
   private let start: SubscriptionPlan.Start
   private let prefetches: Bool
-  /// What it states of the topic.
+  /// The settings that it states for the topic.
   private var statement: TopicSettings?
   private var subscription: (any Subscription)?
 
-  /// `UInt64.max`: unlimited.
+  /// `UInt64.max` means unlimited.
   private var requested: UInt64 = 0
   private var received: UInt64 = 0
   private var isInside = false
@@ -27,23 +27,23 @@ final class LibrarySubscriber: Subscriber {
   private var next: UInt64?
   private var time: Int64 = .min
   private var life: TopicEpoch?
-  /// Records without a name that came before any with one.
+  /// Records without a name that arrived before the first record with one.
   private var early: [TopicRecord] = []
   private var isThinking = false
   private var hasLastRequest = false
-  /// The head when it heard the first value, or the first after the topic started anew: from there on it hears every record, deletions
-  /// included. Before that the broker may have gone over to the log anywhere.
+  /// The head at the first value, or at the first value of a new epoch: it receives every record from there on, deletions included. Before that
+  /// offset, the broker may have switched to the log anywhere.
   private var followed: UInt64?
-  /// Whether it asks how many producers there are.
+  /// Whether it requests the number of producers.
   private var hearsProducers = false
-  /// How many producers it was told of last.
+  /// The last reported number of producers.
   private var producers: Int?
 
   init(_ plan: SubscriberPlan, left: Int, peer: LibraryPeer, client: Client) {
     self.plan = plan
     self.left = left
     self.peer = peer
-    // Nothing else tells of another epoch of the topic.
+    // Only marks report another epoch of the topic.
     hearsMarks = peer.random.oneIn(2) || peer.plan.persists && plan.lag == .skip
     start = SubscriptionPlan.Start(plan.start)
     peer.note("subscribes to \(plan.topic) from \(start)\(hearsMarks ? " with marks" : "")")
@@ -103,7 +103,7 @@ final class LibrarySubscriber: Subscriber {
       next = offset
     case .lagged(let missed, let offset):
       check(missed > 0 && plan.lag == .skip, "lagged by \(missed)")
-      // Without a step it is about deletions of a compact topic.
+      // A notice that doesn't move the offset concerns deletions of a compacted topic.
       if let next {
         check(
           follows(next + missed, offset) || mayHaveGaps && offset == next,
@@ -151,12 +151,12 @@ final class LibrarySubscriber: Subscriber {
     early = []
   }
 
-  /// Whether that may come where `next` is expected. What is left out is looked at where frames are.
+  /// Whether `offset` may follow if `next` is expected. The peers that read frames check the records in between.
   private func follows(_ next: UInt64, _ offset: UInt64) -> Bool {
     offset == next || mayHaveGaps && offset >= next || !plan.filter.isEmpty && offset > next
   }
 
-  /// The epoch of the topic, from the publication of the record.
+  /// The epoch of the topic, derived from the publication of the record.
   private func findLife(_ record: TopicRecord) -> TopicEpoch? {
     let payload = record.payload
     guard payload.count >= PublicationLedger.nameSize else { return nil }
@@ -170,14 +170,14 @@ final class LibrarySubscriber: Subscriber {
         oracle.life(of: plan.topic, epoch: $0, client: peer.number)
       }
     }
-    // A publication of the library's doesn't know the epoch either; the topic's present epoch will do where it has only had one.
+    // A publication of the library doesn't know the epoch either. If the topic has had only one, the present epoch is right.
     if publication.life == nil, let epoch = oracle.onlyEpoch(of: plan.topic) {
       publication.found(in: oracle.life(of: plan.topic, epoch: epoch, client: peer.number))
     }
     return publication.life
   }
 
-  /// Puts the record together as it must have travelled, and compares it with what was sent.
+  /// Encodes the record as it must have been sent, and compares the bytes with those sent.
   private func compare(_ record: TopicRecord, in life: TopicEpoch) {
     var builder = BatchBuilder()
     let headers = record.headers.map { (Array($0.name.utf8), $0.value) }
@@ -240,7 +240,7 @@ final class LibrarySubscriber: Subscriber {
     peer.over(self)
   }
 
-  /// Common to all that is heard.
+  /// Checks common to all values.
   private func hear(_ what: String) {
     check(subscription != nil || isOver || isCancelled, "\(what) before the subscription")
     check(!isOver, "\(what) after the end")
@@ -276,7 +276,7 @@ final class LibrarySubscriber: Subscriber {
     }
   }
 
-  /// What is returned for a value: all, some or none of the demand that is due now.
+  /// The demand returned for a value: all, some or none of the demand that is due now.
   private func answer() -> Subscribers.Demand {
     guard !hasLastRequest, requested != .max else { return .none }
     if plan.cancelOneIn > 0, !peer.isSettling, peer.random.oneIn(plan.cancelOneIn * 20) {
@@ -291,7 +291,7 @@ final class LibrarySubscriber: Subscriber {
       return .max(1)
     case .bursts(let most):
       if peer.random.oneIn(3) {
-        // From within.
+        // Requests more from within `receive(_:)`.
         request(peer.random.next(in: 1...most))
       } else if requested - received <= UInt64(most) / 2 {
         think()
@@ -317,7 +317,7 @@ final class LibrarySubscriber: Subscriber {
     }
   }
 
-  /// From another thread.
+  /// Acts from another thread.
   func meddle() {
     guard !isOver, !isCancelled, subscription != nil else { return }
     if plan.cancelOneIn > 0, !peer.isSettling, peer.random.oneIn(plan.cancelOneIn * 10) { return cancel() }
@@ -330,7 +330,7 @@ final class LibrarySubscriber: Subscriber {
     isCancelled = true
     subscription.cancel()
     if peer.random.oneIn(3) {
-      // A second call, or a late one, is harmless.
+      // A second or late call has no effect.
       subscription.cancel()
       subscription.request(.max(1))
     }
@@ -341,13 +341,13 @@ final class LibrarySubscriber: Subscriber {
     peer.over(self)
   }
 
-  /// The client is closed, or about to be: all that is still to come is the end.
+  /// The client is closed, or about to be; only the completion can follow.
   func disconnected() {
     hasLastRequest = true
   }
 
-  /// Perhaps the client has had everything from the broker, the end included, and keeps it until it is asked for: it has prefetched, or what happens
-  /// between records has taken the demand of one that was granted.
+  /// The client may have received everything from the broker, the completion included, but not passed it on: it prefetches, or a mark has used the
+  /// demand of a granted record.
   var mayLinger: Bool {
     (prefetches || hearsMarks) && received == requested && (plan.lag == .fail || !oracle.isOpen(plan.topic))
   }
@@ -365,7 +365,7 @@ final class LibrarySubscriber: Subscriber {
     }
   }
 
-  /// The first offset that it has yet to hear of: without marks it doesn't hear that the records before that were dropped.
+  /// The first offset that it has yet to learn of. Without marks, it doesn't learn that earlier records were dropped.
   private func first(from next: UInt64, in life: TopicEpoch?) -> UInt64 {
     hearsMarks ? next : max(next, life?.oldest ?? 0)
   }
@@ -376,7 +376,7 @@ final class LibrarySubscriber: Subscriber {
       "\(title): next \(next.map(String.init) ?? "?"), \(received) of \(requested) received\(hasLastRequest ? "" : ", more to request")"
     guard hasLastRequest else { return state }
     if received == requested { return nil }
-    // What it would have to get can't be told before it has heard anything; but with marks that comes by itself.
+    // Before its first value, the expected records are unknown; but with marks, the first value arrives without demand.
     guard let next else { return hearsMarks ? state : nil }
     if peer.plan.persists, oracle.mayHaveRestarted(plan.topic) {
       let life = oracle.presentLife(of: plan.topic)
@@ -399,7 +399,7 @@ final class LibrarySubscriber: Subscriber {
     if hearsMarks && !isLive { return "\(state), head \(head)" }
     if first(from: next, in: life) < head {
       guard life.isCompact else { return "\(state), head \(head)" }
-      // A deletion at the end of the replay is nothing that one without marks would hear of.
+      // Without marks, it doesn't receive a deletion at the end of the replay.
       if let owed = life.firstOwed(from: next, following: hearsMarks ? 0 : followed ?? 0) {
         return "\(state), \(owed) is owed, head \(head)"
       }

@@ -5,7 +5,7 @@ import Synchronization
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Inspects the broker: whether what it keeps is bounded, and released when it is no longer needed.
+/// Checks that the broker's memory is bounded, and released when it is no longer needed.
 final class BrokerInspector {
   private struct Weak {
     weak var connection: Connection?
@@ -17,21 +17,21 @@ final class BrokerInspector {
   private var lastSeen: UInt64 = 0
   private var traffic = TrafficAudit()
 
-  /// More than the longest single answer, and all that may come unasked in one turn.
+  /// More bytes than the longest single reply and all unsolicited frames of one turn.
   private static let slack = 160 << 10
 
   init(_ oracle: Oracle) {
     self.oracle = oracle
   }
 
-  /// Connections are counted from 1 again.
+  /// Call it after a restart, which numbers connections from 1 again.
   func restarted() {
     lastSeen = 0
   }
 
   var connections: [Connection] { broker.contexts.flatMap(\.connections) }
 
-  /// What the broker has of a client: subscriptions and publications.
+  /// The numbers of subscriptions and publications that the broker has for a client.
   func attachments(of client: String) -> (subscriptions: Int, publications: Int) {
     let loopStates = broker.core.registry.all.flatMap(\.loopStates)
     return (
@@ -44,13 +44,13 @@ final class BrokerInspector {
     connections.contains { $0.client.name == name }
   }
 
-  /// Takes note of new connections.
+  /// Records new connections.
   func look() {
     for connection in connections where connection.id > lastSeen { seen.append(Weak(connection: connection)) }
     lastSeen = max(lastSeen, connections.map(\.id).max() ?? 0)
   }
 
-  /// What must hold at any time.
+  /// Checks the bounds that hold at any time.
   func checkBounds() {
     let limits = broker.core.configuration.limits
     for connection in connections {
@@ -103,7 +103,7 @@ final class BrokerInspector {
     }
   }
 
-  /// What must hold when all participants have left.
+  /// Checks that the broker is empty after all participants have left.
   func checkEmpty() {
     look()
     oracle.check(
@@ -123,7 +123,7 @@ final class BrokerInspector {
       "\(registry.pool.bytesInUse) bytes of segments are in use where the logs have \(kept)")
   }
 
-  /// Deletes what is left, and sees that its memory is given back.
+  /// Deletes the remaining topics, and checks that their memory is released.
   func checkMemoryReturns() {
     let registry = broker.core.registry
     for name in registry.all.map(\.name).sorted() { _ = try? registry.delete(name) }

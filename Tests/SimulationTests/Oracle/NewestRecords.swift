@@ -4,14 +4,14 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-// What is promised of topics that keep the newest record of each key, told from what was published and the topic's settings.
+// Guarantees of topics that keep the newest record of each key, checked against the published records and the topic's settings.
 
-/// A subscriber was told that records are gone.
+/// A notice to a subscriber that records were dropped.
 struct LagNotice {
   var offsets: Range<UInt64>
-  /// The topic's head at that time; nil when it was there no more.
+  /// The topic's head at that time; nil if it no longer existed.
   var head: UInt64?
-  /// The time.
+  /// The wall-clock time of the notice.
   var wallClock: Int64
 }
 
@@ -19,7 +19,7 @@ extension TopicEpoch {
   /// Whether the topic keeps the newest record of each key.
   var isCompact: Bool { topic?.settings.compact == true }
 
-  /// The offset of the newest record of each key, as far as all that matter are known; nil otherwise.
+  /// The offset of the newest record of each key; nil unless all relevant records are known.
   func newest(from start: UInt64) -> [[UInt8]: UInt64]? {
     var newest: [[UInt8]: UInt64] = [:]
     guard start <= reached else { return newest }
@@ -30,9 +30,9 @@ extension TopicEpoch {
     return newest
   }
 
-  /// Whether the limits may have reached the record at `offset`, by a time and a head, while it was the newest of its key.
+  /// Whether the limits may have dropped the record at `offset` by the time and head of the notice, while it was the newest of its key.
   ///
-  /// True when not enough is known of it, or of those behind it.
+  /// True if too little is known of it or of later records.
   func mayBeBeyondLimits(_ offset: UInt64, at notice: LagNotice) -> Bool {
     guard let settings = topic?.settings, let first = record(at: offset), !hasChanged else { return true }
     let age = Int64(clamping: settings.replayAge ?? TopicSettings.unlimited)
@@ -53,8 +53,8 @@ extension TopicEpoch {
     return false
   }
 
-  /// The first record from `offset` on that a subscriber may still wait for, if it follows every record from `followed` on at the
-  /// latest: the newest of a key; of deletions only those that it follows. Nil when there is none, as far as anything is known.
+  /// The first record from `offset` on that the subscriber has yet to get: the newest record of a key. Deletions count only from `followed` on, from
+  /// which offset at the latest it receives every record. Nil if no such record is known.
   func firstOwed(from offset: UInt64, following followed: UInt64) -> UInt64? {
     guard let head else { return nil }
     readLog()
@@ -69,7 +69,7 @@ extension TopicEpoch {
     return owed
   }
 
-  /// Reads the newest records themselves, as a last subscriber.
+  /// Reads the newest records directly, as a last subscriber.
   func auditNewest() {
     guard let records = topic?.epoch.newest, let head else { return }
     var shown: [UInt64] = []
@@ -88,8 +88,8 @@ extension TopicEpoch {
 }
 
 extension SubscriptionLedger {
-  /// Checks, when nothing happens any more, that a subscription with gaps missed nothing that counts, and that its replay had nothing
-  /// that was replaced already.
+  /// Checks, when nothing is pending, that a subscription with gaps missed no newest record, and that its replay contained no record already
+  /// replaced.
   func checkNewest() {
     guard gaps, request.filter.isEmpty, let life else { return }
     for notice in gone where !notice.offsets.isEmpty { check(notice, in: life) }
@@ -104,7 +104,7 @@ extension SubscriptionLedger {
       }
     }
     guard end == nil || life.ending != nil, let newest = life.newest(from: start) else { return }
-    // A broker that has crashed may have taken records that nothing has shown, and that have replaced any of these.
+    // A crashed broker may have accepted unseen records that replaced any of these.
     guard life.head != nil else { return }
     let heard = Set(heard)
     for (key, offset) in newest where offset < next && !heard.contains(offset) {
@@ -117,7 +117,7 @@ extension SubscriptionLedger {
     }
   }
 
-  /// Checks that a lag has a reason: that the limits have dropped something there, and that they keep nothing there.
+  /// Checks that a lag has a reason: the limits dropped records in the range, and retain none of them.
   private func check(_ notice: LagNotice, in life: TopicEpoch) {
     guard let head = notice.head else { return }
     let dropped = notice.offsets.filter { life.mayBeBeyondLimits($0, at: notice) }

@@ -5,40 +5,40 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Knows what was sent, and judges what is received.
+/// Records what was sent, and checks what is received.
 ///
-/// It follows the protocol's promises, not the broker's code; where a promise depends on what the broker had in memory, such as
-/// whether records that were skipped really were gone, it looks there.
+/// It follows the protocol's guarantees, not the broker's code. If a guarantee depends on the broker's memory, for example whether skipped records
+/// were really dropped, it looks there.
 final class Oracle {
   let chronicle: Chronicle
   let wallClock: () -> Int64
   private(set) var broker: Broker
 
   private(set) var failures: [String] = []
-  /// Every epoch of every topic that any peer was told of, in that order.
+  /// Every topic epoch reported to any peer, in the order of the reports.
   private(set) var lives: [TopicEpoch] = []
   private(set) var publications: [PublicationLedger] = []
   var subscriptions: [SubscriptionLedger] = []
 
-  /// From here on the broker may refuse new streams, and closes connections.
+  /// Whether the broker may deny new streams and close connections.
   var brokerIsStopping = false
-  /// It was stopped at once, or closed connections because the time for an orderly stop was up.
+  /// Whether it was stopped immediately, or closed connections because an orderly shutdown timed out.
   var brokerRanOutOfTime = false
-  /// Topics that a peer asked to delete.
+  /// Topics that a peer has requested to delete.
   var deletedTopics: Set<String> = []
-  /// Topics that were trimmed, or whose limits have changed: what they keep isn't told by their settings alone.
+  /// Topics that were trimmed, or whose limits have changed: their settings alone don't determine which records they keep.
   var changedTopics: Set<String> = []
-  /// Topics that may be compact before their settings are stated. Such a topic is replaced while no client is attached.
+  /// Topics that may be compacted before their settings are stated. Such a topic is replaced while no client is attached.
   var replaceableTopics: Set<String> = []
-  /// A loop stood still for so long that healthy peers may look dead.
+  /// Whether a loop stood still for so long that healthy peers may time out.
   var excusesTimeouts = false
 
   private(set) var hasRestarted = false
-  /// Whether a peer's connection may be lost without its knowledge, by the peer's number.
+  /// Whether the connection of the peer with that number may be lost without its knowledge.
   var isDisturbed: (Int) -> Bool = { _ in true }
-  /// Epochs of topics that have been seen connected, and stay so.
+  /// Epochs of topics that were connected, and must stay so.
   private var staying: Set<UInt64> = []
-  /// Endings that producers asked for.
+  /// Terminal events that producers requested.
   private var askedEndings: [(topic: String, ending: Complete.Ending)] = []
 
   private static let mostFailures = 20
@@ -59,7 +59,7 @@ final class Oracle {
     if !holds { fail(client, what()) }
   }
 
-  /// Another broker has taken the place of one that crashed, and knows nothing of it.
+  /// Another broker replaces one that crashed, without its state.
   func restarted(_ broker: Broker) {
     self.broker = broker
     hasRestarted = true
@@ -68,21 +68,21 @@ final class Oracle {
 
   // MARK: Topics
 
-  /// The topic of that name as it is in the broker now.
+  /// The topic of that name in the present broker.
   func present(_ name: String) -> Topic? { broker.core.registry.find(name) }
 
   func head(of topic: String) -> UInt64? { present(topic)?.log.head }
 
-  /// Whether the topic, as it is in the broker now, goes on.
+  /// Whether the topic exists in the present broker and is open.
   func isOpen(_ topic: String) -> Bool { present(topic).map { $0.condition == .open } ?? false }
 
-  /// Whether the first subscriber gets what producers published while there was none.
+  /// Whether the first subscriber gets records published while there was none.
   func mayHaveBuffered(_ topic: String) -> Bool {
     guard let settings = present(topic)?.settings else { return true }
     return settings.flow != .free && settings.withoutSubscribers == .buffer
   }
 
-  /// Whether producers may have to wait although nothing is under way: for subscribers, or for those that are there to ask for more.
+  /// Whether producers may be blocked although nothing is pending: no subscriber is attached, or the attached ones lack demand.
   func mayHoldUp(_ topic: String) -> Bool {
     guard let topic = present(topic) else { return false }
     let subscriptions = topic.loopStates.flatMap(\.subscriptions)
@@ -100,26 +100,26 @@ final class Oracle {
     }
   }
 
-  /// Whether a client that states these settings may be refused: the topic has others, or had when it answered.
+  /// Whether the broker may deny a client that states these settings: the topic has others, or had others at the time of the reply.
   func mayRefuse(_ statement: TopicSettings, of topic: String) -> Bool {
     guard statement != TopicSettings() else { return false }
     guard let present = present(topic), !mayHaveRestarted(topic) else { return true }
     return !Self.holds(statement, in: present.settings)
   }
 
-  /// Whether each setting that a statement names has that value.
+  /// Whether every setting named in a statement has that value.
   static func holds(_ statement: TopicSettings, in settings: TopicSettings) -> Bool {
     statement.numbered.allSatisfy { named in settings.numbered.contains { $0 == named } }
   }
 
-  /// A client is told that the topic has lost its producers.
+  /// A client received a notice that the topic lost its producers.
   func lostProducers(of topic: String, client: Int) {
-    // Only peers that are told its epoch know which one it was.
+    // The epoch is known only to peers that were sent its number.
     if mayHaveRestarted(topic) { return }
     presentLife(of: topic)?.lostProducers(client: client)
   }
 
-  /// Topics that stay connected once they are: checked between turns.
+  /// Checks, between turns, topics that stay connected once they are.
   func checkConnections(_ topics: [TopicPlan]) {
     for plan in topics {
       guard let topic = present(plan.name), case .autoStay = topic.settings.connect else { continue }
@@ -132,7 +132,7 @@ final class Oracle {
     }
   }
 
-  /// The epoch of this number, which a peer was told now.
+  /// The epoch with this number, which a peer has just received.
   func life(of topic: String, epoch: UInt64, client: Int) -> TopicEpoch {
     if let life = lives.first(where: { $0.epoch == epoch }) {
       check(life.name == topic, client, "epoch \(epoch) is told of \(topic) and of \(life.name)")
@@ -146,17 +146,17 @@ final class Oracle {
     return life
   }
 
-  /// The epoch of a topic as it is in the broker now.
+  /// The epoch of a topic in the present broker.
   func presentLife(of topic: String) -> TopicEpoch? {
     present(topic).map { life(of: topic, epoch: $0.epochNumber, client: 0) }
   }
 
-  /// The epoch of a topic that is in its first epoch for certain.
+  /// The epoch of a topic that has certainly had only one.
   func onlyEpoch(of topic: String) -> UInt64? {
     mayHaveRestarted(topic) ? nil : present(topic)?.epochNumber
   }
 
-  /// Whether there may have been more than one epoch of a topic of that name.
+  /// Whether topics of that name may have had more than one epoch.
   func mayHaveRestarted(_ topic: String) -> Bool {
     deletedTopics.contains(topic) || replaceableTopics.contains(topic) || hasRestarted
   }
@@ -165,7 +165,7 @@ final class Oracle {
     askedEndings.append((topic, ending))
   }
 
-  /// Whether a producer asked for this end.
+  /// Whether a producer requested this terminal event.
   func mayHaveEnded(_ topic: String, with ending: Complete.Ending) -> Bool {
     askedEndings.contains { $0.topic == topic && $0.ending == ending }
   }

@@ -4,20 +4,20 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What one producer sent on one publication, and what it was told of it.
+/// The records that one producer sent on one publication, and the replies it got.
 final class PublicationLedger {
   /// A batch that was sent.
   struct Batch {
     var firstSequence: Int
     var count: Int
-    /// Its items, and where each one starts.
+    /// Its encoded records, and the start of each.
     var bytes: [UInt8]
     var starts: [Int]
-    /// When it was sent, by the wall clock.
+    /// The wall-clock time of sending.
     var wallClock: Int64
   }
 
-  /// Every payload that is long enough begins with its publication and its sequence.
+  /// The size of the name, publication and sequence, with which every payload begins that is long enough.
   static let nameSize = 8
 
   let number: UInt32
@@ -28,7 +28,7 @@ final class PublicationLedger {
 
   private(set) var life: TopicEpoch?
   private(set) var batches: [Batch] = []
-  /// The offset of each batch's first record, once known, by the epoch of the topic.
+  /// The offset of each batch's first record, once known, by topic epoch.
   private var bases: [UInt64: [UInt64?]] = [:]
   /// Records sent, granted and acknowledged.
   private(set) var sent = 0
@@ -37,15 +37,15 @@ final class PublicationLedger {
   private(set) var bytesSent: UInt64 = 0
   private(set) var acknowledged = 0
   private var lastAcknowledgedOffset: UInt64?
-  /// Everything sent is in the log, whether it was acknowledged or not: the broker has answered something later.
+  /// Whether everything sent is in the log, acknowledged or not: the broker has answered a later request.
   private(set) var isCertain = false
   private(set) var isOver = false
   private var isLeaving = false
-  /// What the producer has stated of the topic.
+  /// The settings that the producer has stated for the topic.
   var statement = TopicSettings()
-  /// Sent by the client library, which keeps epochs to itself.
+  /// Whether the client library sends it, which doesn't expose epochs.
   var isOfLibrary = false
-  /// Goes on after a lost connection, in whatever epoch the topic has then.
+  /// Whether it resumes after a lost connection, in any epoch that the topic then has.
   var resumes = false
 
   init(number: UInt32, topic: String, acknowledges: Bool, peer: Int, oracle: Oracle) {
@@ -58,7 +58,7 @@ final class PublicationLedger {
 
   // MARK: What the producer does
 
-  /// A batch goes out.
+  /// The producer sends a batch.
   func send(_ bytes: [UInt8], starts: [Int]) {
     batches.append(
       Batch(
@@ -68,17 +68,17 @@ final class PublicationLedger {
     bytesSent += UInt64(bytes.count)
   }
 
-  /// CANCEL or COMPLETE goes out.
+  /// The producer sends CANCEL or COMPLETE.
   func leaves() {
     isLeaving = true
   }
 
-  /// Whether the broker has it, as far as its producer knows.
+  /// Whether the broker has this publication, as far as its producer knows.
   var isAttached: Bool { life != nil && !isOfLibrary && !isLeaving && !isOver }
 
-  // MARK: What the producer is told
+  // MARK: Replies to the producer
 
-  /// PUBLISH_OPEN is refused because of what it states.
+  /// The broker denied PUBLISH_OPEN because of the stated settings.
   func refusedStatement() {
     oracle.check(
       life == nil && oracle.mayRefuse(statement, of: topic), peer,
@@ -98,7 +98,7 @@ final class PublicationLedger {
       "publication \(number) states \(statement), and the topic has \(settings)")
   }
 
-  /// It shows in which epoch of its topic its records are.
+  /// The topic epoch of its records became known.
   func found(in life: TopicEpoch) {
     if self.life == nil, !resumes { self.life = life }
   }
@@ -108,7 +108,7 @@ final class PublicationLedger {
     resumes ? topic == life.name : self.life === life
   }
 
-  /// The library says that all was acknowledged.
+  /// The library has reported that all records are acknowledged.
   func acknowledgedAll() {
     acknowledged = sent
   }
@@ -150,7 +150,7 @@ final class PublicationLedger {
     life.place(number, acknowledged - 1, at: ack.lastOffset, client: peer)
   }
 
-  /// The broker has confirmed something that was asked of it after all that was sent.
+  /// The broker has confirmed a request that followed everything sent.
   func confirmed() {
     isCertain = true
   }
@@ -172,13 +172,13 @@ final class PublicationLedger {
     return low
   }
 
-  /// What matters where only the newest record of each key does.
+  /// The attributes that matter in a compacted topic.
   struct Record {
     var key: [UInt8]?
     var isDeletion: Bool
-    /// Of its item.
+    /// The bytes of the encoded record.
     var bytes: Int
-    /// When it was sent, by the wall clock.
+    /// The wall-clock time of sending.
     var wallClock: Int64
   }
 
@@ -199,7 +199,7 @@ final class PublicationLedger {
     }
   }
 
-  /// Whether a filter lets a record through; nil when there is no such record.
+  /// Whether a filter passes a record; nil if there is no such record.
   func wants(_ filter: RecordFilter, _ sequence: Int) -> Bool? {
     guard sequence < sent else { return nil }
     let batch = batches[batchIndex(of: sequence)]
@@ -213,7 +213,7 @@ final class PublicationLedger {
     sequence < sent ? batches[batchIndex(of: sequence)].wallClock : nil
   }
 
-  /// Whether the body of a record is what was sent.
+  /// Whether the body of a record equals the one sent.
   func matches(_ sequence: Int, _ body: UnsafeRawBufferPointer, isAttributed: Bool?) -> Bool {
     let batch = batches[batchIndex(of: sequence)]
     let start = batch.starts[sequence - batch.firstSequence]
@@ -226,15 +226,15 @@ final class PublicationLedger {
     }
   }
 
-  /// How many records are between the begins of two batches. Records without acknowledgement may be lost with a connection.
+  /// The number of records between the starts of two batches. Records without acknowledgement may be lost with a connection.
   private func room(from first: Int, to second: Int) -> UInt64 {
     if resumes, !acknowledges { return UInt64(batches[first].count) }
     return UInt64(batches[second].firstSequence - batches[first].firstSequence)
   }
 
-  /// Learns the offset of one record.
+  /// Records the offset of one record.
   ///
-  /// - Returns: the place of its batch, when that wasn't known before and is possible.
+  /// - Returns: the position of its batch, if it was unknown so far and is valid.
   func place(
     _ sequence: Int, at offset: UInt64, in epoch: UInt64, client: Int
   ) -> (base: UInt64, firstSequence: Int, count: Int)? {
@@ -258,7 +258,7 @@ final class PublicationLedger {
         "record \(sequence) of publication \(number) is at \(offset) and at \(known + position)")
       return nil
     }
-    // Ahead of it and behind it, its own producer's batches keep their order.
+    // Batches of one producer keep their order.
     if let before = bases[..<index].lastIndex(where: { $0 != nil }) {
       let room = room(from: before, to: index)
       oracle.check(
@@ -277,7 +277,7 @@ final class PublicationLedger {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Comparing bytes one by one takes too long where nothing is optimised.
+  /// In unoptimised builds, comparing bytes one by one takes too long.
   func elementsEqualBytes(_ other: UnsafeRawBufferPointer) -> Bool {
     count == other.count && (isEmpty || memcmp(baseAddress!, other.baseAddress!, count) == 0)
   }

@@ -4,18 +4,18 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// One subscription, from SUBSCRIBE to its last frame: what it asked for, and whether what it got is that.
+/// One subscription, from SUBSCRIBE to its last frame: checks the frames received against the request.
 final class SubscriptionLedger {
   let request: Subscribe
   let peer: Int
   private unowned let oracle: Oracle
 
   private(set) var life: TopicEpoch?
-  /// The offset that must come next.
+  /// The next expected offset.
   private(set) var next: UInt64 = 0
   private(set) var liveOffset: UInt64 = 0
   private(set) var isLive = false
-  /// The most that was granted in any DEMAND sent.
+  /// The highest grant in any DEMAND sent.
   private(set) var granted: UInt64
   private(set) var delivered: UInt64 = 0
   private(set) var missed: UInt64 = 0
@@ -28,21 +28,21 @@ final class SubscriptionLedger {
     case cutOff
   }
 
-  /// Offsets may leave gaps: then all that it heard, and was told to be gone, for ``checkNewest()``.
+  /// Whether offsets may leave gaps. In that case `heard` and `gone` list the records received and dropped, for ``checkNewest()``.
   private(set) var gaps = false
   private(set) var heard: [UInt64] = []
   private(set) var gone: [LagNotice] = []
-  /// The deletions that it was told to be gone; records between them may be there.
+  /// Deletions that LAG reported as dropped. Records between them may still exist.
   private(set) var goneDeletions: [Range<UInt64>] = []
   private(set) var start: UInt64 = 0
 
   private(set) var end: End?
   private(set) var isCancelling = false
 
-  /// SUBSCRIBED was the last frame, and a LAG must follow it.
+  /// The lag in SUBSCRIBED, which a LAG must follow as the next frame.
   private var initialLag: UInt64 = 0
 
-  /// What the broker had when SUBSCRIBE was sent; its answer is from between then and when it comes.
+  /// The topic's state when SUBSCRIBE was sent. The reply reflects a state between then and its arrival.
   private(set) var before: (epoch: UInt64, head: UInt64, lowest: UInt64, kept: UInt64)?
 
   init(_ request: Subscribe, peer: Int, oracle: Oracle) {
@@ -57,7 +57,7 @@ final class SubscriptionLedger {
     }
   }
 
-  /// Nothing more can be expected than what has come: all that is there, or all that was asked for.
+  /// Whether no more frames are due: all available or all requested records have arrived.
   var isSatisfied: Bool {
     guard end == nil else { return true }
     guard let life, let topic = life.topic, !isCancelling, initialLag == 0 else { return false }
@@ -67,14 +67,14 @@ final class SubscriptionLedger {
     return next >= topic.log.head ? topic.condition == .open : delivered == granted && life.isPresent
   }
 
-  /// The same for one that doesn't want every record: what it doesn't want needs no demand.
+  /// The same for a filtered subscription. Filtered-out records use no demand.
   private func isSatisfied(_ life: TopicEpoch, _ topic: Topic) -> Bool {
     guard let wanted = life.firstWanted(by: request.filter, from: next) else {
-      // It stood at one that was dropped since, and is told so when it asks for more.
+      // It was at a record that was dropped since, and gets a LAG once it requests more.
       if life.wants(request.filter, from: next) != false, delivered == granted { return life.isPresent }
       return isLive && topic.condition == .open
     }
-    // As there: between what was delivered and the first that is left, one may have been dropped at which it stands.
+    // Likewise, it may be at a record, dropped since, between the last delivered one and `wanted`.
     let stands = (next..<max(next, min(wanted, liveOffset))).contains {
       life.wants(request.filter, at: $0) != false
     }
@@ -83,19 +83,19 @@ final class SubscriptionLedger {
     return delivered == granted && life.isPresent
   }
 
-  /// Whether nothing that it wants is left, of all that was published; nil when not all of that is known.
+  /// Whether no published record is left that it wants; nil unless all of them are known.
   var hasAll: Bool? {
     guard let life, let head = life.head else { return false }
     if next >= head { return true }
     return request.filter.isEmpty ? false : life.wants(request.filter, from: next).map { !$0 }
   }
 
-  /// The topic keeps the newest record of each key.
+  /// Whether the topic keeps the newest record of each key.
   private var isCompact: Bool { gaps && request.filter.isEmpty }
 
   private var isFiltered: Bool { !request.filter.isEmpty }
 
-  /// What was left out isn't wanted.
+  /// Checks that no skipped record was wanted.
   private func skip(to offset: UInt64, _ what: String) {
     guard offset > next else { return }
     if let oldest = life?.oldest, oldest <= next,
@@ -122,7 +122,7 @@ final class SubscriptionLedger {
     oracle.fail(peer, "\(title), next \(next): \(what)")
   }
 
-  /// Common to all frames of an open subscription.
+  /// Checks common to all frames of an open subscription.
   private func stands(_ what: String) -> Bool {
     guard life != nil else {
       fail("\(what) before SUBSCRIBED")
@@ -184,7 +184,7 @@ final class SubscriptionLedger {
       check(low <= offset && offset <= high, "starts at \(offset), which isn't in \(low)...\(high)")
     }
     if case .offset(let offset) = request.start {
-      // What was replaced isn't missed; whether what is missed was dropped shows in ``checkNewest()``.
+      // Replaced records aren't missed. ``checkNewest()`` checks whether missed records were really dropped.
       let last = isCompact ? liveOffset : firstAfter
       inside(next, max(offset, gaps ? 0 : firstBefore), max(offset, last))
       inside(liveOffset, max(headBefore, next), max(headAfter, next))
@@ -203,7 +203,7 @@ final class SubscriptionLedger {
         next, max(firstBefore, liveOffset - min(liveOffset, count)),
         max(firstAfter, liveOffset - min(liveOffset, count)))
     case .replay, .earliest:
-      // Or where the last subscriber was, of a topic whose producers go on without.
+      // Or at the last subscriber's position, in a topic whose producers continue without subscribers.
       inside(next, oracle.mayHaveBuffered(request.topic) ? 0 : firstBefore, min(firstAfter, liveOffset))
       if !gaps, let settings = life.topic?.settings, settings.replayAge == TopicSettings.unlimited,
         !isResuming, !life.hasChanged,
@@ -273,11 +273,11 @@ final class SubscriptionLedger {
       guard stands("LAG") else { return }
       check(frame.missed > 0, "LAG of nothing")
       check(life?.topic?.settings.flow != .lossless || gaps, "LAG in a lossless topic")
-      // Without a step it is about deletions.
+      // A LAG that doesn't move the offset concerns deletions.
       check(
         frame.nextOffset == next + frame.missed || gaps && frame.nextOffset == next
           || !request.filter.isEmpty && frame.nextOffset >= next
-          // It may have passed by what was replaced, up to one that was trimmed.
+          // It may have skipped replaced records, up to a trimmed one.
           || gaps && life?.hasChanged == true && frame.nextOffset >= next + frame.missed,
         "LAG of \(frame.missed) to \(frame.nextOffset)")
       if frame.nextOffset > next {
@@ -298,7 +298,7 @@ final class SubscriptionLedger {
     gone.append(LagNotice(offsets: offsets, head: life?.head, wallClock: oracle.wallClock()))
   }
 
-  /// Of the replay, a new subscriber gets no deletions.
+  /// A new subscriber gets no deletions in its replay, so they can't be missed there.
   private func noteGoneDeletions(_ count: UInt64) {
     let first = max(next, goneDeletions.last?.upperBound ?? (request.epoch == 0 ? liveOffset : 0))
     goneDeletions.append(first..<first + count)
@@ -347,7 +347,7 @@ final class SubscriptionLedger {
     end = .cancelled
   }
 
-  /// The connection is gone.
+  /// The connection was lost.
   func cutOff() {
     if end == nil { end = .cutOff }
   }
@@ -357,7 +357,7 @@ extension Topic {
   /// The oldest record in memory.
   var oldest: UInt64 { log.oldestOffset }
 
-  /// The oldest record that a late subscriber gets at this time.
+  /// The first record that a late subscriber gets at this time.
   func kept(at wallClock: Int64) -> UInt64 {
     epoch.newest?.statistics(now: wallClock).firstOffset ?? log.statistics(now: wallClock).firstOffset
   }

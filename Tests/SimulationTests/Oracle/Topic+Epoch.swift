@@ -4,7 +4,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The topics of these scenarios don't start over by themselves, so that a topic and its epoch are one.
+/// Topics of these scenarios never restart by themselves, so a topic has one epoch.
 extension Topic {
   var epochNumber: UInt64 { epoch.number }
   var log: TopicLog { epoch.log }

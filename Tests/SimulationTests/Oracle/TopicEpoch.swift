@@ -4,29 +4,29 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// One epoch of a topic, as all peers have seen it: which record has which offset, and how it ended.
+/// One epoch of a topic, as seen by all peers: the record at each offset, and the terminal event.
 final class TopicEpoch {
   let name: String
   let epoch: UInt64
-  /// Nil when the broker no longer has it: it was deleted, or lost with its broker.
+  /// Nil if the broker no longer has it, because it was deleted or lost with its broker.
   weak var topic: Topic?
   private unowned let oracle: Oracle
 
-  /// What is known of an offset.
+  /// The record known at an offset.
   private struct Slot {
-    /// 0: not known.
+    /// 0 if it isn't known.
     var publication: UInt32 = 0
     var sequence = 0
     var time: Int64?
   }
 
   private var slots: [Slot] = []
-  /// Records without a name in their payload whose place in a batch isn't known yet.
+  /// Records without a name in their payload whose batch isn't known yet.
   private var nameless: [UInt64: [UInt8]] = [:]
 
-  /// The ending that a subscriber or the ending's producer was told of.
+  /// The terminal event that a subscriber, or the producer that requested it, received.
   private(set) var ending: Complete.Ending?
-  /// The head at which a subscriber was told that the topic had ended.
+  /// The head at which a subscriber received the terminal event.
   private(set) var endOffset: UInt64?
 
   init(name: String, epoch: UInt64, topic: Topic?, oracle: Oracle) {
@@ -41,22 +41,22 @@ final class TopicEpoch {
 
   var head: UInt64? { topic?.log.head }
 
-  /// Whether its producers may begin without demand. True of one that isn't there any more, whose settings are not known.
+  /// Whether its producers may start without demand. True if the topic no longer exists, so that its settings are unknown.
   var mayHold: Bool {
     guard let settings = topic?.settings else { return true }
     return settings.flow != .free || settings.connect != .immediate
   }
 
-  /// The oldest record in memory: no subscriber can be sent an earlier one.
+  /// The oldest record in memory. No subscriber can get an earlier one.
   var oldest: UInt64? { topic?.oldest }
 
-  /// The lowest record that a subscriber gets which goes on after a lost connection.
+  /// The lowest record for a subscriber that resumes after a lost connection.
   var lowestForReturning: UInt64? { topic?.log.lowestForReturning }
 
   /// Whether the topic was trimmed, or its limits have changed.
   var hasChanged: Bool { oracle.changedTopics.contains(name) }
 
-  /// The oldest record that a late subscriber gets.
+  /// The first record that a late subscriber gets.
   var firstKept: UInt64? { topic?.kept(at: oracle.wallClock()) }
 
   // MARK: Records
@@ -97,7 +97,7 @@ final class TopicEpoch {
       "\(name)@\(offset) has time \(time), was sent at \(sent), and now it is \(oracle.wallClock())")
   }
 
-  /// A peer learned that a publication's record has this offset; so the rest of its batch is around it.
+  /// A peer learned the offset of a publication's record, which also gives the offsets of the rest of its batch.
   func place(_ number: UInt32, _ sequence: Int, at offset: UInt64, client: Int) {
     if let publication = oracle.publication(number), publication.isOfLibrary, publication.topic == name {
       publication.found(in: self)
@@ -129,21 +129,21 @@ final class TopicEpoch {
     }
   }
 
-  /// What is known of a record whose place a peer knows.
+  /// The record at `offset`; nil unless a peer has seen it.
   func record(at offset: UInt64) -> PublicationLedger.Record? {
     guard offset < slots.count else { return nil }
     let slot = slots[Int(offset)]
     return oracle.publication(slot.publication)?.record(slot.sequence)
   }
 
-  /// Whether a filter lets a record through; nil when it isn't known which one it is.
+  /// Whether a filter passes the record at `offset`; nil if the record isn't known.
   func wants(_ filter: RecordFilter, at offset: UInt64) -> Bool? {
     guard offset < slots.count else { return nil }
     let slot = slots[Int(offset)]
     return oracle.publication(slot.publication)?.wants(filter, slot.sequence)
   }
 
-  /// The offset behind the last record that a peer knows of.
+  /// The offset after the last known record.
   var reached: UInt64 { UInt64(slots.count) }
 
   func check(_ holds: Bool, _ what: @autoclosure () -> String) {
@@ -171,9 +171,9 @@ final class TopicEpoch {
 
   // MARK: The end
 
-  /// A peer was told how the topic ended; and at which offset, if it was a subscriber.
+  /// A peer received the topic's terminal event; a subscriber, also its offset.
   ///
-  /// - Parameter isBeyond: it had asked for an offset that the topic didn't reach.
+  /// - Parameter isBeyond: whether the subscriber had requested an offset that the topic didn't reach.
   func told(_ told: Complete.Ending, at offset: UInt64?, isBeyond: Bool = false, client: Int) {
     if case .failure(code: .producerLost, _) = told {
       lostProducers(client: client)
@@ -198,7 +198,7 @@ final class TopicEpoch {
     }
   }
 
-  /// A client was told that the topic has failed because it has lost its producers: its settings say so, the last record came that long ago, and no
+  /// A client learned that the topic has failed without producers. Checks that its settings say so, that the last record is old enough, and that no
   /// publication is open.
   func lostProducers(client: Int) {
     guard let settings = topic?.settings else { return }
@@ -218,9 +218,9 @@ final class TopicEpoch {
     }
   }
 
-  /// Takes note of all records that are in the log.
+  /// Records all records in the log.
   ///
-  /// - Returns: the offset behind the last one.
+  /// - Returns: the offset after the last one.
   @discardableResult
   func readLog() -> UInt64 {
     guard let log = topic?.log else { return reached }
@@ -242,7 +242,7 @@ final class TopicEpoch {
     return cursor.nextOffset
   }
 
-  /// What must hold when nothing happens any more. Reads the log itself, as a last subscriber.
+  /// Checks the final state, when nothing is pending. Reads the log directly, as a last subscriber.
   func audit() {
     guard let log = topic?.log else { return }
     if let endOffset {
@@ -253,10 +253,10 @@ final class TopicEpoch {
     let end = readLog()
     auditNewest()
     oracle.check(end == log.head, 0, "\(name) can be read to \(end), its head is \(log.head)")
-    // Some of the library's producers may have published here unseen by any subscriber.
+    // Some producers of the library may have published here unseen by any subscriber.
     let publications = oracle.publications.filter { $0.life === self || $0.life == nil && $0.topic == name }
     let (sent, acknowledged) = publications.reduce((0, 0)) {
-      // Those that go on in any epoch may have had their acknowledgements in another.
+      // Acknowledgements of producers that continue in any epoch may belong to another one.
       let isHere = $1.life === self || $1.resumes && oracle.onlyEpoch(of: name) == epoch
       return ($0.0 + $1.sent, $0.1 + (isHere ? $1.acknowledged : 0))
     }

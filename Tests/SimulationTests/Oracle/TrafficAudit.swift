@@ -5,7 +5,7 @@ import Synchronization
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Whether what a broker counts of its topics' traffic adds up, also when streams attach and detach.
+/// Checks that the broker's traffic counters add up, also when streams attach and detach.
 struct TrafficAudit {
   private struct Seen {
     weak var topic: Topic?
@@ -15,9 +15,9 @@ struct TrafficAudit {
   /// By the names of the topics.
   private var seen: [String: Seen] = [:]
 
-  /// What is wrong with a topic's numbers now, if anything is.
+  /// Checks a topic's counters. Returns a description of the first error, or nil.
   ///
-  /// - Parameter longestRecord: bytes that a record may have.
+  /// - Parameter longestRecord: the most bytes a record may have.
   mutating func check(_ topic: Topic, longestRecord: Int) -> String? {
     var count = topic.state.withLock { $0.traffic }
     for loopState in topic.loopStates { count.add(loopState.traffic) }
@@ -43,18 +43,18 @@ struct TrafficAudit {
     return nil
   }
 
-  /// The records of a topic that came from producers, which need a grant for each: all but dead letters, which the broker writes.
+  /// The number of a topic's records that came from producers, which need a grant for each: all except dead letters, which the broker publishes.
   private func published(_ topic: Topic, _ traffic: TopicTraffic, _ longestRecord: Int) -> UInt64 {
     let log = topic.epoch.log
     var (cursor, _) = log.cursor(at: .earliest, from: 0)
-    // Dropped records may have been dead letters, in this epoch of the topic or a former one.
+    // Dropped records may have been dead letters, in this or a former epoch of the topic.
     let former = traffic.received - min(log.head, traffic.received)
     var letters = former + cursor.nextOffset
     let isLetter = RecordFilter([.init(.header("sluice-dead-topic"), .exists)])
     while case .slice(let slice) = log.next(&cursor, bytes: .max) {
       var records = BatchIterator(slice.bytes, count: UInt32(slice.count), time: 0)
       while let record = try? records.next() {
-        // A dead letter that its headers would make too long has none; with the short names of the scenarios they take less than this.
+        // A dead letter whose headers would make it too long has none. With the short names of the scenarios, they use less than this.
         let mayBeTooLong = record.body.count + 256 > longestRecord
         letters += mayBeTooLong || isLetter.wants(record) ? 1 : 0
       }

@@ -5,7 +5,7 @@ import SluiceWire
 @testable import SluiceTopics
 
 extension RecordFilter {
-  /// Whether it lets a record through: the plain way, condition by condition.
+  /// Whether the filter passes a record, evaluated condition by condition.
   func wants(_ record: BatchIterator.Record) -> Bool {
     if isEmpty { return true }
     guard record.isAttributed, let attributes = try? RecordAttributes(record.body) else { return false }
@@ -36,7 +36,7 @@ extension RecordFilter.Test {
 }
 
 extension TopicEpoch {
-  /// Whether a filter lets a record from `offset` on through, also one that was dropped since; nil when it may be one that isn't known.
+  /// Whether a filter passes any record from `offset` on, including records dropped since; nil if that depends on an unknown record.
   func wants(_ filter: RecordFilter, from offset: UInt64) -> Bool? {
     guard let head else { return nil }
     readLog()
@@ -44,7 +44,7 @@ extension TopicEpoch {
     return answers.contains(true) ? true : answers.contains(nil) ? nil : false
   }
 
-  /// The first record from `offset` on that a filter lets through, as far as the broker still has them; nil when there is none.
+  /// The first record from `offset` on that a filter passes, among those the broker still has; nil if there is none.
   func firstWanted(by filter: RecordFilter, from offset: UInt64) -> UInt64? {
     guard let log = topic?.log else { return nil }
     var (cursor, _) = log.cursor(at: .offset(offset), from: 0)

@@ -1,16 +1,16 @@
 import SluiceIO
 import SluiceWire
 
-/// Something that a client shouldn't do, and what the broker must make of it.
+/// Wrong behaviour of a client, and the response that the broker must give.
 struct Attack: Sendable {
   enum Expectation: Sendable {
-    /// An ERROR of the connection with one of these codes, then the end.
+    /// An ERROR of the connection with one of these codes, then the connection ends.
     case refused([ErrorCode])
     /// An ERROR of stream 1 with one of these codes; the connection stays open.
     case streamEnds([ErrorCode])
-    /// Nothing bad; the connection stays open.
+    /// No error; the connection stays open.
     case harmless
-    /// Whatever the protocol allows.
+    /// Any response that the protocol allows.
     case anything
   }
 
@@ -46,7 +46,7 @@ struct Attack: Sendable {
     }
   }
 
-  /// Keeps its hands off what it is sent for a while.
+  /// Whether it doesn't read for a while.
   var doesNotRead: Bool {
     switch kind {
     case .pingFlood, .listFlood, .subscriptionFlood: true
@@ -74,7 +74,7 @@ struct Attack: Sendable {
     case .cutShortBody: .refused([.malformedFrame])
     case .invalidTopic: .streamEnds([.invalidTopic])
     case .zeroDemand: .streamEnds([.invalidDemand])
-    // A topic whose producers wait grants nothing at first.
+    // A topic whose producers are blocked grants nothing at first.
     case .wrongSequence, .miscount, .cutShortBatch, .timeMark:
       .streamEnds([.malformedBatch, .demandExceeded])
     case .tooManyRecords: .streamEnds([.demandExceeded])
@@ -90,7 +90,7 @@ struct Attack: Sendable {
 // MARK: - Its bytes
 
 extension Attack {
-  /// What is sent, to a topic that others use too.
+  /// The bytes to send. `topic` is used by others, too.
   func bytes(_ welcome: Welcome?, topic: String) -> [UInt8] {
     var random = SeededRandom(seed: seed)
     func subscribe(_ stream: UInt32, _ topic: String, granting: UInt64 = 0) -> [UInt8] {
@@ -120,7 +120,7 @@ extension Attack {
     case .longFrame: return header(.publish, length: limits.maximumFrame + 1, stream: 1)
     case .cutShortBody: return header(.subscribe, length: 3, stream: 1) + [9, 0, 65]
     case .invalidTopic: return subscribe(1, "no such..topic")
-    // On a topic that no producer ends, or the number would be free again.
+    // Uses a topic that no producer completes; otherwise the stream number would be free again.
     case .streamTwice: return subscribe(1, "attacked") + subscribe(1, "attacked")
     case .streamTooHigh: return subscribe(limits.maximumStreams + 1, topic)
     case .zeroDemand: return subscribe(1, "attacked") + Demand(grantedThrough: 0).encoded(stream: 1)

@@ -3,7 +3,7 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A client that does something wrong on purpose, and checks that it gets what it deserves, and nothing worse.
+/// A client that breaks the rules on purpose, and checks that the broker responds as specified.
 final class Attacker: ByteStreamHandler {
   let attack: Attack
   let number: Int
@@ -19,11 +19,11 @@ final class Attacker: ByteStreamHandler {
   private var isProbing = false
   private var storm: Storm?
   private(set) var isDone = false
-  /// What it gets may be the network's doing.
+  /// Whether the network may have caused its result.
   var isDisturbed = false
 
   private static let probe: UInt64 = 0xF00D
-  /// More than any deadline of the broker's, and than a storm lasts.
+  /// Longer than any deadline of the broker, and than a storm.
   private static let patience = Duration.seconds(30)
 
   init(_ attack: Attack, number: Int, topic: String, loop: SimulatedLoop, simulation: Simulation) {
@@ -40,7 +40,7 @@ final class Attacker: ByteStreamHandler {
     oracle.chronicle.note(number, what())
   }
 
-  /// On the loop.
+  /// Call it on the loop.
   func connect() {
     note("attacks: \(attack.kind)")
     _ = simulation.world.network.connect(to: simulation.address, on: loop) { [weak self] result in
@@ -56,7 +56,7 @@ final class Attacker: ByteStreamHandler {
     }
   }
 
-  /// Gives up when neither an answer nor the end comes any more: both may be lost with a broker that is killed while the line is cut.
+  /// Gives up if neither a reply nor the end of the connection arrives. Both may be lost if the broker is killed during a network cut.
   private func limitWaiting(_ stream: any ByteStream) {
     _ = loop.schedule(after: Self.patience) { [weak self] in
       guard let self, !isDone, stream === self.stream else { return }
@@ -82,7 +82,7 @@ final class Attacker: ByteStreamHandler {
     probe()
   }
 
-  /// Sends what comes next of a storm, as long as the connection is the one on which it began to.
+  /// Sends the storm's next frames, unless the connection has been replaced.
   private func blow(_ stream: (any ByteStream)?) {
     guard !isDone, let stream, stream === self.stream else { return }
     guard let gust = storm?.next() else { return probe() }
@@ -95,7 +95,7 @@ final class Attacker: ByteStreamHandler {
     }
   }
 
-  /// A storm goes on with another connection. Returns false when it was the last one.
+  /// Continues a storm on another connection. Returns false if it has ended.
   private func comeBack() -> Bool {
     guard storm?.startOver() == true, !oracle.brokerIsStopping else { return false }
     stream?.close()
@@ -107,7 +107,7 @@ final class Attacker: ByteStreamHandler {
     return true
   }
 
-  /// Sees whether the connection is still open.
+  /// Checks that the connection is still open.
   private func probe() {
     isProbing = true
     send(Ping(token: Self.probe).encoded(stream: 0))
@@ -168,7 +168,7 @@ final class Attacker: ByteStreamHandler {
     case _ where attack.kind == .storm && header.type != .error: try Storm.check(header, body)
     case .topics, .subscribed: answers += 1
     case .error: judge(try Fault(body: body), header.stream)
-    // Another producer has ended the topic before the broker has seen the attack.
+    // Another producer completed the topic before the broker received the attack.
     case .complete: judge(Fault(code: .topicEnded, message: ""), header.stream)
     default: break
     }
@@ -176,7 +176,7 @@ final class Attacker: ByteStreamHandler {
 
   private func judge(_ fault: Fault, _ stream: UInt32) {
     if [.shuttingDown, .topicEnded, .topicDeleted].contains(fault.code) {
-      // Another peer was faster.
+      // Another peer's action came first.
       hasExpectedError = true
       if stream != 0, !isProbing { probe() }
       return
@@ -205,14 +205,14 @@ final class Attacker: ByteStreamHandler {
     leave()
   }
 
-  /// The broker has ended the connection.
+  /// The broker has closed the connection.
   private func over() {
     guard !isDone else { return }
     if !isDisturbed, !oracle.brokerIsStopping, !oracle.excusesTimeouts {
       switch attack.expectation {
       case .anything where hasExpectedError: break
       case .anything, .refused:
-        // A connection that is closed as dead is reset, and the reset may overtake the last frame.
+        // A connection closed after a timeout is reset, and the reset may overtake the last frame.
         oracle.check(
           hasExpectedError || attack.kind == .halfFrame, number,
           "\(attack.kind): the connection ended without a word")

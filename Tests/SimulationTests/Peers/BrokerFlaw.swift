@@ -3,22 +3,22 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a test plants between a broker and its subscribers, for the oracle to find.
+/// A fault that a test plants between a broker and its subscribers for the oracle to find.
 enum BrokerFlaw: CaseIterable {
-  /// Records come twice.
+  /// Records are delivered twice.
   case repeatsRecords
-  /// LIVE, or the end, comes ahead of records before it.
+  /// LIVE, or the end, overtakes earlier records.
   case liveOvertakesRecords
   case endOvertakesRecords
-  /// Of a topic that keeps the newest record of each key, records are left out; or deletions only.
+  /// In a compacted topic, records or only deletions are left out.
   case losesNewest
   case withholdsDeletions
-  /// A subscriber of such a topic is told that records were dropped that the limits keep.
+  /// A subscriber of a compacted topic gets a LAG for records that the limits retain.
   case lagsWithoutReason
-  /// Clients that don't say HELLO stay connected.
+  /// Clients that don't send HELLO stay connected.
   case keepsStrangers
 
-  /// What the oracle says of it, in part.
+  /// A part of the oracle's report of this fault.
   var symptom: String {
     switch self {
     case .repeatsRecords: "DELIVER of"
@@ -30,7 +30,7 @@ enum BrokerFlaw: CaseIterable {
     }
   }
 
-  /// One in so many batches shows it.
+  /// One in this many batches shows it.
   var frequency: Int { self == .withholdsDeletions ? 1 : 4 }
 
   /// Whether a scenario can show it.
@@ -47,9 +47,9 @@ enum BrokerFlaw: CaseIterable {
     return scenario
   }
 
-  /// Hands records to a subscription as a broker with this flaw does.
+  /// Delivers records to a subscription as a broker with this fault does.
   ///
-  /// - Returns: false where the flaw doesn't show, and nothing was handed over.
+  /// - Returns: false if the fault doesn't apply and nothing was delivered.
   func deliver(
     _ front: DeliverHeader, _ batch: UnsafeRawBufferPointer, to ledger: SubscriptionLedger
   ) -> Bool {

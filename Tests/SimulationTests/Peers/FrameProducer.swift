@@ -1,7 +1,7 @@
 import SluiceIO
 import SluiceWire
 
-/// Publishes records that can be told apart, as its plan says, within what it is granted.
+/// Publishes unique records as its plan says, within its grants.
 final class FrameProducer: StreamUser {
   private let plan: ProducerPlan
   private unowned let peer: SimulatedPeer
@@ -13,7 +13,7 @@ final class FrameProducer: StreamUser {
   private var isEnding = false
   private var isDone = false
   private var isSettling = false
-  /// Its settings weren't refused so far.
+  /// Whether its settings haven't been denied so far.
   private var mayState = true
   private var builder = BatchBuilder()
 
@@ -48,7 +48,7 @@ final class FrameProducer: StreamUser {
     peer.send(request, stream: stream)
   }
 
-  /// Does something later, unless the connection or the publication is another one by then.
+  /// Runs `body` later, unless the connection or the publication has been replaced by then.
   private func after(_ delay: Duration, _ body: @escaping (FrameProducer) -> Void) {
     let (incarnation, ledger) = (peer.incarnation, ledger)
     _ = peer.loop.schedule(after: delay) { [weak self] in
@@ -66,7 +66,7 @@ final class FrameProducer: StreamUser {
     var burst = isSettling ? remaining : peer.random.next(in: plan.burst)
     while burst > 0, remaining > 0, available > 0, !peer.isCrowded { burst -= publish(ledger) }
     if remaining == 0 { return conclude() }
-    // Otherwise DEMAND or room calls it again.
+    // Otherwise DEMAND, or room in the outbox, calls this again.
     guard available > 0, !peer.isCrowded else { return }
     isWaiting = true
     after(isSettling ? .milliseconds(1) : peer.random.next(in: plan.pauses)) {
@@ -87,7 +87,7 @@ final class FrameProducer: StreamUser {
     let most = min(peer.random.next(in: plan.batch), remaining, available)
     let room = Int(peer.welcome?.maximumFrame ?? 0) - PublishHeader.size
     let granted = Int(clamping: ledger.bytesGranted - ledger.bytesSent)
-    // The last record may go beyond the bytes that are granted.
+    // The last record may exceed the granted bytes.
     while starts.count < most, builder.bytes.count < granted {
       let size = recordSize(isFirst: starts.isEmpty)
       guard starts.isEmpty || builder.bytes.count + size + 128 <= room else { break }
@@ -104,7 +104,7 @@ final class FrameProducer: StreamUser {
 
   private func recordSize(isFirst: Bool) -> Int {
     let limit = min(Int(peer.welcome?.maximumRecord ?? 0) - (isKeyed ? 64 : 0), Noise.longest)
-    // The first of a batch has its name in it, so that the others' place is known.
+    // The first record of a batch contains its name, which gives the positions of the others.
     let least = isFirst ? PublicationLedger.nameSize : 0
     if peer.random.oneIn(12) || isKeyed && !isFirst && peer.random.oneIn(6) { return least }
     if peer.random.oneIn(60), plan.sizes.upperBound > 512 { return limit }
@@ -147,7 +147,7 @@ final class FrameProducer: StreamUser {
     pump()
   }
 
-  /// All is sent.
+  /// Call it once all records are sent.
   private func conclude() {
     guard !isEnding, let ledger else { return }
     switch plan.finale {
@@ -198,7 +198,7 @@ final class FrameProducer: StreamUser {
     case .complete:
       let ending = try Complete(body: body).ending
       ledger.life?.told(ending, at: nil, client: peer.number)
-      // Of CANCEL the answer is still to come; a COMPLETE that lost a race has this as its answer.
+      // The reply to CANCEL is still due; for a COMPLETE that lost a race, this is the reply.
       if isEnding, askedEnding == nil { return false }
       over(done: true)
       return true

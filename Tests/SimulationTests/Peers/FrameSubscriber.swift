@@ -2,12 +2,12 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// Subscribes, asks for records in its own manner, cancels, comes back.
+/// Subscribes, requests records as planned, cancels and resubscribes.
 final class FrameSubscriber: StreamUser {
   private let plan: SubscriberPlan
   private unowned let peer: SimulatedPeer
   private(set) var ledger: SubscriptionLedger?
-  /// The one before, for resuming.
+  /// The previous subscription, for resuming.
   private var previous: SubscriptionLedger?
   private var stream: UInt32 = 0
   private var subscriptionsLeft: Int
@@ -17,7 +17,7 @@ final class FrameSubscriber: StreamUser {
   /// When the last grant was sent.
   private var grantedAt: MonotonicTime?
   private var grantedBefore: UInt64 = 0
-  /// Its settings weren't refused so far.
+  /// Whether its settings haven't been denied so far.
   private var mayState = true
 
   init(_ plan: SubscriberPlan, peer: SimulatedPeer) {
@@ -77,7 +77,7 @@ final class FrameSubscriber: StreamUser {
     }
   }
 
-  /// Does something later, unless the connection or the subscription is another one by then.
+  /// Runs `body` later, unless the connection or the subscription has been replaced by then.
   private func later(within delay: Duration, _ body: @escaping (FrameSubscriber) -> Void) {
     let (incarnation, ledger) = (peer.incarnation, ledger)
     let delay = isSettling ? .milliseconds(1) : peer.random.next(in: .zero...delay)
@@ -94,7 +94,7 @@ final class FrameSubscriber: StreamUser {
     peer.note("cancels on \(stream)")
     ledger.cancels()
     peer.send(Cancel(), stream: stream)
-    // A grant that comes too late is ignored.
+    // A late grant is ignored.
   }
 
   // MARK: Demand
@@ -108,7 +108,7 @@ final class FrameSubscriber: StreamUser {
     }
   }
 
-  /// Asks for more, when it is time to.
+  /// Requests more records if they are due.
   private func think() {
     guard let ledger, !isThinking, !hasLastGrant, ledger.granted != Credit.unlimited else { return }
     let outstanding = ledger.granted - min(ledger.granted, ledger.delivered)
@@ -143,7 +143,7 @@ final class FrameSubscriber: StreamUser {
     peer.note("grants \(through) on \(stream)")
     peer.send(Demand(grantedThrough: through), stream: stream)
     guard plan.repeatsGrants else { return }
-    // What was said before, said again, means nothing.
+    // Repeating an earlier grant has no effect.
     for _ in 0..<peer.random.next(in: 0...2) {
       let stale = peer.random.oneIn(2) ? through : min(before, through)
       if stale > 0 { peer.send(Demand(grantedThrough: stale), stream: stream) }
@@ -191,7 +191,7 @@ final class FrameSubscriber: StreamUser {
     think()
   }
 
-  /// The subscription is over; one in so many comes again.
+  /// The subscription has ended; starts another one with a probability of 1 in `again`.
   private func over(again: Int) -> Bool {
     previous = ledger?.end.map { if case .cancelled = $0 { true } else { false } } == true ? ledger : nil
     ledger = nil
@@ -207,7 +207,7 @@ final class FrameSubscriber: StreamUser {
     self.ledger = nil
   }
 
-  /// An orderly stop: what was granted and is there has been delivered.
+  /// After an orderly shutdown, all granted and available records have been delivered.
   private func checkDrained(_ ledger: SubscriptionLedger) {
     guard ledger.life?.head != nil, ledger.life?.isPresent == true, !ledger.isCancelling,
       ledger.end == nil,
@@ -217,14 +217,14 @@ final class FrameSubscriber: StreamUser {
     guard let closing = peer.closing else {
       return oracle.fail(peer.number, "read an end that the broker didn't send")
     }
-    // A grant may have crossed the broker's farewell.
+    // A grant may have crossed the broker's GOAWAY.
     let recently = peer.simulation.farewellTime
     let granted = grantedAt.map { closing.time - $0 < recently } == true ? grantedBefore : ledger.granted
     guard let hasAll = ledger.hasAll else { return }
     oracle.check(
       hasAll || ledger.delivered >= granted, peer.number, "the broker stopped, and left \(ledger.state)")
     guard hasAll else {
-      // It is given time to ask for the rest, as long as it is heard. What arrived last may have been read too late.
+      // The broker lets the client request the rest as long as it receives frames from it. The last frames may have been read too late.
       let silence = closing.silence
       let crossing = peer.simulation.scenario.conditions.latency.upperBound * 3
       return oracle.check(

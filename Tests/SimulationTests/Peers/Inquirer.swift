@@ -5,7 +5,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Asks for topics to be shown, listed, made, trimmed, changed and deleted, and checks what it is told.
+/// Requests topics to be shown, listed, created, trimmed, changed and deleted, and checks the replies.
 final class Inquirer: StreamUser {
   private enum Question {
     case show(String)
@@ -74,7 +74,7 @@ final class Inquirer: StreamUser {
     case (.show(let topic), .topicInfo), (.create(let topic), .topicInfo), (.trim(let topic), .topicInfo):
       check(try TopicInfo(body: body), topic)
     case (.set(let topic, _), .topicInfo):
-      // Another request may have changed them again by then.
+      // Another request may have changed the settings again by then.
       check(try TopicInfo(body: body), topic)
     case (.list, .topics): check(try Topics(body: body))
     case (.delete, .done): break

@@ -4,8 +4,8 @@ import SluiceWire
 
 @testable import SluiceSimulation
 
-/// A client in a simulation: the protocol's frames over a simulated stream, and nothing in between, so that a test decides what is sent
-/// and when it is read.
+/// A client in a simulation: it sends and reads protocol frames directly on a simulated stream, so that a test controls what is sent and when it is
+/// read.
 ///
 /// It keeps the protocol's rules; `Attacker` doesn't. Used on its loop, or by the test between two events.
 final class SimulatedPeer: ByteStreamHandler, Participant {
@@ -14,9 +14,9 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     case connecting
     case opening
     case open
-    /// Connected, but neither reads nor writes any more.
+    /// Connected, but no longer reads or writes.
     case silent
-    /// Won't come back.
+    /// Won't reconnect.
     case gone
   }
 
@@ -27,13 +27,13 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   var random: SeededRandom
   private(set) var phase = Phase.away
   private(set) var welcome: Welcome?
-  /// Connections so far.
+  /// The number of connections so far.
   private(set) var incarnation = 0
   private(set) var hasGoAway = false
   private(set) var stream: (any ByteStream)?
-  /// When the broker closed the connection that is gone, and how long nothing had reached it from here.
+  /// When the broker closed the last connection, and how long before that it had last received bytes from this peer.
   private(set) var closing: (time: MonotonicTime, silence: Duration)?
-  /// Why the broker may drop this connection.
+  /// Whether the broker may drop this connection.
   var isDisturbed = false
 
   private var users: [any StreamUser] = []
@@ -46,7 +46,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   private var isSettling = false
 
   private static let crowded = 96 << 10
-  /// How long it waits for WELCOME. The broker's deadline for HELLO is far shorter, so that only an end that was lost lets this pass.
+  /// How long it waits for WELCOME. The broker's deadline for HELLO is far shorter, so this expires only if the end was lost.
   private static let handshakeTime = Duration.seconds(2)
 
   init(number: Int, plan: PeerPlan, loop: SimulatedLoop, simulation: Simulation) {
@@ -61,7 +61,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
   var oracle: Oracle { simulation.oracle }
   var name: String { "peer \(number).\(incarnation)" }
   var isOpen: Bool { phase == .open && !hasGoAway }
-  /// The silence after which the broker gives this peer up.
+  /// The silence after which the broker closes this peer's connection.
   var agreedKeepalive: Duration { .milliseconds(Int(welcome?.keepalive ?? 0)) }
   var isCrowded: Bool { outbox.count > Self.crowded }
 
@@ -76,7 +76,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
 
   // MARK: Connecting
 
-  /// On the loop.
+  /// Call it on the loop.
   func connect() {
     guard phase == .away, !simulation.isLeaving else { return }
     phase = .connecting
@@ -154,7 +154,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     }
   }
 
-  /// A slow reader's pause.
+  /// Pauses reading, for a slow reader.
   private func rest() {
     guard plan.pauseOneIn > 0, !isSettling, phase == .open, random.oneIn(plan.pauseOneIn) else { return }
     stream?.readsPaused = true
@@ -201,7 +201,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
       var vector = iovec(iov_base: bytes.baseAddress!, iov_len: bytes.count)
       return withUnsafePointer(to: &vector) { stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
     }
-    // A failure is reported by reading, after what arrived before it.
+    // Reading reports a failure, after the bytes that arrived before it.
     if case .wrote(let count) = result, count > 0 {
       outbox.removeFirst(count)
     }
@@ -260,7 +260,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     }
   }
 
-  /// Signs of life, and whether the broker still gives any.
+  /// Sends heartbeats, and checks that the broker still sends frames.
   private func beat() {
     guard let welcome, welcome.keepalive > 0 else { return }
     let attempt = incarnation
@@ -286,7 +286,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     return streams.indices.contains(index) ? streams[index] : nil
   }
 
-  /// A number that isn't in use, the lowest or any.
+  /// An unused stream number, the lowest or any.
   func takeStream(for user: any StreamUser) -> UInt32 {
     let limit = Int(min(welcome?.maximumStreams ?? 1, 64))
     while streams.count < limit, streams.allSatisfy({ $0 != nil }) || random.oneIn(4) { streams.append(nil) }
@@ -298,7 +298,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
 
   // MARK: The end
 
-  /// Nothing more comes.
+  /// The connection was lost.
   private func lost(_ why: String, inOrder: Bool) {
     guard phase != .away, phase != .gone else { return }
     note("lost its connection: \(why)")
@@ -321,7 +321,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     stream?.close()
   }
 
-  /// Ends the connection from this side, and comes back if that is the plan.
+  /// Closes the connection, and reconnects later if planned.
   func hangUp(_ manner: Departure) {
     guard phase == .open || phase == .opening else { return }
     note("hangs up: \(manner)")
@@ -344,7 +344,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     comeBack()
   }
 
-  /// Ends everything at once, for good.
+  /// Disconnects immediately and permanently.
   func abandon() {
     guard phase != .gone else { return }
     let wasOpen = phase == .open || phase == .silent
@@ -355,7 +355,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
 
   // MARK: Settling
 
-  /// From here on nothing goes wrong any more.
+  /// No more faults follow this call.
   func settle() {
     isSettling = true
     if phase == .silent { lost("it had fallen silent", inOrder: false) }
@@ -364,7 +364,7 @@ final class SimulatedPeer: ByteStreamHandler, Participant {
     for user in users { user.settle() }
   }
 
-  /// What is still to be done; nil when that is nothing.
+  /// The pending work; nil if there is none.
   var unsettled: String? {
     switch phase {
     case .gone: return nil

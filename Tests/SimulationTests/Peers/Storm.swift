@@ -2,14 +2,14 @@ import SluiceIO
 import SluiceWire
 import TestSupport
 
-/// Frames of every type that a client sends, as a seed has it, right and wrong: a few at a time.
+/// Frames of every type that a client sends, valid and invalid, made from a seed, a few at a time.
 ///
-/// They write to topics of their own and only read those of other peers, which must get what they are owed nevertheless.
+/// They write only to their own topics and read those of other peers, which must still get all their records.
 struct Storm {
   struct Gust {
     var frames: [UInt8]
     var pause: Duration
-    /// What comes meanwhile isn't read.
+    /// Whether the client stops reading meanwhile.
     var stopsReading: Bool
   }
 
@@ -32,14 +32,14 @@ struct Storm {
     frames.disorder = 0xFC
   }
 
-  /// There is another connection. Returns false when the storm is over.
+  /// Starts on another connection. Returns false if the storm has ended.
   mutating func startOver() -> Bool {
     frames.startOver()
     connections += 1
     return connections <= Self.mostConnections && !frames.input.isEmpty
   }
 
-  /// Nil when it is over.
+  /// Nil if the storm has ended.
   mutating func next() -> Gust? {
     guard !frames.input.isEmpty else { return nil }
     var bytes: [UInt8] = []
@@ -48,7 +48,7 @@ struct Storm {
       frames: bytes, pause: random.next(in: .zero ... .milliseconds(8)), stopsReading: random.oneIn(10))
   }
 
-  /// Whether it is a frame as a broker may send it.
+  /// Checks that a broker may send the frame.
   static func check(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws(WireError) {
     guard try header.admission(at: .client) == .take else { return }
     if header.type == .deliver {

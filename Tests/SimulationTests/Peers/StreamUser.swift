@@ -1,26 +1,26 @@
 import SluiceWire
 
-/// A user of streams of a peer's connection: a producer, a subscriber, a request.
+/// A user of streams of a peer's connection: a producer, a subscriber or a requester.
 protocol StreamUser: AnyObject {
-  /// The connection is open: new streams may be opened on it.
+  /// The connection is open; streams may be opened on it.
   func connected(_ connection: SimulatedPeer)
 
-  /// A frame came for `stream`.
+  /// Handles a frame on `stream`.
   ///
-  /// - Returns: true when the stream is over, and its number free.
+  /// - Returns: true if the stream has ended and its number is free.
   func received(_ header: FrameHeader, _ body: UnsafeRawBufferPointer, on stream: UInt32) throws(WireError)
     -> Bool
 
-  /// The connection is gone, and all streams with it. `inOrder`: the broker has closed it after all it had to say.
+  /// The connection has ended, and with it all streams. `inOrder`: the broker closed it after its last frame.
   func disconnected(inOrder: Bool)
 
-  /// There is room again in what the peer has to send.
+  /// The peer's outbox has room again.
   func roomAppeared()
 
-  /// From here on nothing goes wrong any more: do what is left to do, and let go of plans.
+  /// No more faults follow: finish pending work, and drop other plans.
   func settle()
 
-  /// Everything that was to happen has happened; what is missing otherwise.
+  /// The pending work; nil if there is none.
   var unsettled: String? { get }
 }
 

@@ -1,8 +1,8 @@
 import Glibc
 import SluiceIO
 
-/// A network whose `tls://` connections have the certificate of one program, without cryptography: the other side learns its name, and whether an
-/// authority of nodes has signed it, as for `n0`, or one of clients, as for `n0 as a client`.
+/// A network whose `tls://` connections carry the certificate of one program, without cryptography. The peer learns its name, and which authority has
+/// signed it: one for nodes, as for `n0`, or one for clients, as for `n0 as a client`.
 final class CertifiedNetwork: Network {
   /// Names of certificates that an authority has signed.
   static let names = ["n0", "n1", "n2", "n0 as a client", "mallory"]
@@ -10,7 +10,7 @@ final class CertifiedNetwork: Network {
   private let beneath: any Network
   private let name: String
 
-  /// - Parameter name: what the other side of `tls://` connections learns.
+  /// - Parameter name: the name that the peer of `tls://` connections sees.
   init(over beneath: any Network, as name: String) {
     self.beneath = beneath
     self.name = name

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a node counts of its links to another one.
+/// A node's counters of its links to another node.
 @Suite struct LinkFiguresTests {
   private func link(_ relay: RelayWorld) throws -> LinkSnapshot {
     let links = relay.nodes[1].broker.links
@@ -32,7 +32,7 @@ import Testing
     relay.settle()
     link = try self.link(relay)
     #expect((link.connections, link.streams) == (1, 0))
-    // A link that isn't used is closed, and wasn't lost.
+    // An idle link is closed, and doesn't count as lost.
     relay.settle(.seconds(60))
     link = try self.link(relay)
     #expect((link.connections, link.opened, link.lost, link.failed) == (0, 1, 0, 0))

@@ -22,7 +22,7 @@ import Testing
     return producer
   }
 
-  /// Subscriptions that the owner has.
+  /// The number of subscriptions at the owner.
   private func upstream(_ relay: RelayWorld) -> Int {
     relay.nodes[0].broker.core.registry.find("t")?.attached.subscriptions ?? 0
   }
@@ -177,7 +177,7 @@ import Testing
       Subscribe(topic: "t", start: .earliest, lag: .fail, grantedThrough: Credit.unlimited), stream: 1)
     relay.settle()
     #expect(shared(relay) == 3)
-    // The link carries nothing for a while.
+    // The link is cut for a while.
     relay.links[0].cut()
     for round in 0..<300 {
       producer.publish(100, from: round * 100, size: 1_000, stream: 1)
@@ -222,7 +222,7 @@ import Testing
       #expect(records.map(\.offset) == (0..<records.count).map(UInt64.init))
       #expect(records.count == min(Int(granted), published))
       let others = client.types(on: 1).filter { $0 != .deliver }
-      // One whose demand doesn't reach the head isn't live.
+      // A subscription is live only once its demand reaches the head.
       #expect(others == [.subscribed, .live] || others == [.subscribed] && records.count < published)
     }
   }

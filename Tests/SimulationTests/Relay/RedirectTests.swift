@@ -7,7 +7,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Which clients are sent to the node that serves a topic, and that the client library goes there and comes back.
+/// Which clients are redirected to the node that serves a topic, and how the client library connects there and returns.
 struct RedirectTests {
   private let shared: RelayWorld
   private let received = Shared<[String]>([])
@@ -28,7 +28,7 @@ struct RedirectTests {
     return try #require(made.value)
   }
 
-  /// Connections that stand: of clients and between nodes.
+  /// The number of open connections, of clients and between nodes.
   private var connections: Int { shared.world.network.connections.count { !$0.isOver } }
 
   private func watch(_ topic: String, _ client: Client) -> AnyCancellable {
@@ -49,7 +49,7 @@ struct RedirectTests {
     let subject = client.subject("t")
     publish("a", to: subject)
     #expect(received.value == ["a"])
-    // To node 1 and to node 0, for both streams; and none between the nodes.
+    // To node 1 and to node 0, for both streams; there is none between the nodes.
     #expect(connections == 2)
     #expect(shared.nodes[0].broker.core.registry.all.map(\.name) == ["t"])
 
@@ -76,7 +76,7 @@ struct RedirectTests {
     withExtendedLifetime(subscription) {}
   }
 
-  /// As a client that knows nothing of redirects, and a stream that asks to be relayed.
+  /// A client that doesn't support redirects, and a stream that requests to be relayed.
   @Test func onlyStreamsThatMayBeAreRedirected() {
     let plain = shared.connect(to: 1)
     plain.send(Subscribe(topic: "t", grantedThrough: 1), stream: 1)
@@ -93,7 +93,7 @@ struct RedirectTests {
     #expect(able.types(on: 3) == [.topicInfo])
   }
 
-  /// A stream that had to wait for its topic's node is sent there, too.
+  /// A stream that had to wait for its topic's node is redirected, too.
   @Test func aStreamThatWaitedIsRedirected() throws {
     shared.move("t", to: nil)
     let able = shared.connect(to: 1, features: Feature.redirects)

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Nodes that ask each other on behalf of their clients, and clients that say that they are nodes.
+/// Nodes that send requests on behalf of their clients, and clients that claim to be nodes.
 @Suite struct RelayAccessTests {
   private let rules = [
     "ada": "all t.> all _inbox.>", "bob": "subscribe t.public", "eve": "subscribe t.public",
@@ -34,7 +34,7 @@ import Testing
     relay.settle()
     #expect(bob.records(on: 1).count == 2)
     #expect((2...4).map { bob.refusal(on: $0) } == [.permissionDenied, .permissionDenied, .permissionDenied])
-    // The owner knows each of them by name.
+    // The owner knows the identity of each client.
     let identities = relay.nodes[0].broker.contexts.flatMap(\.connections).map(\.client.identity.name)
     #expect(Set(identities) == ["ada", "bob"])
   }
@@ -83,7 +83,7 @@ import Testing
     #expect(there.map(\.permissions) == [carried] && there.map(\.carriesPermissions) == [true])
   }
 
-  // MARK: Clients that say that they are nodes
+  // MARK: Clients that claim to be nodes
 
   @Test(arguments: [nil, "mallory", "n0 as a client"])
   func onlyANodeMayAskOnBehalfOfAnother(certificate: String?) throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What waits because of other nodes counts among the bytes that a broker's connections buffer.
+/// Bytes that wait because of other nodes count towards the bytes buffered by a broker's connections.
 @Suite struct RelayBufferTests {
   private func buffered(_ relay: RelayWorld) -> Int { relay.nodes[1].broker.metrics[.bufferedBytes] }
 
@@ -15,7 +15,7 @@ import Testing
     relay.nodes[1].broker.contexts.flatMap(\.connections)
   }
 
-  /// A client of the second node that doesn't read what it has subscribed to, while the first node's topics `t.0`, `t.1` … get 40 kB a round.
+  /// A client of the second node that doesn't read its subscriptions, while the first node's topics `t.0`, `t.1` … get 40 kB a round.
   private func begin(_ frames: [any Frame], rounds: Int = 40, _ relay: RelayWorld) -> ScriptedClient {
     let (producer, slow) = (relay.connect(to: 0), relay.connect(to: 1))
     for index in frames.indices {
@@ -79,7 +79,7 @@ import Testing
     #expect(buffered(relay) == 0)
   }
 
-  /// A producer of the second node whose topic is the first node's, which does nothing for a while.
+  /// A producer of the second node with a topic of the first node, whose loop is stalled for a while.
   private func publish(_ relay: RelayWorld) throws -> (ScriptedClient, SimulatedLoop) {
     let producer = relay.connect(to: 1)
     producer.send(PublishOpen(topic: "t.0", acknowledgement: .received, producer: 7), stream: 1)

@@ -6,11 +6,11 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The same session with the owner and by way of another node: the client gets the same frames.
+/// The same session at the owner and through another node: the client gets the same frames.
 @Suite struct RelayComparisonTests {
   typealias Step = (ScriptedClient) -> Void
 
-  /// Plays the steps with a client of the owner, and with one of another node, and compares what came on each stream.
+  /// Plays the steps with a client of the owner and with one of another node, and compares the frames on each stream.
   private func compare(
     storage: Bool = false, _ steps: [Step], configure: (inout BrokerConfiguration) -> Void = { _ in },
     sourceLocation: SourceLocation = #_sourceLocation
@@ -37,7 +37,7 @@ import Testing
     }
   }
 
-  /// Frames as text. Records in several batches are one; of descriptions, which name connections and times, only the type counts.
+  /// Frames as text. Adjacent batches are joined. For descriptions, which contain connections and times, only the type counts.
   private func summary(_ frames: [ScriptedClient.Received]) -> [String] {
     var lines: [String] = []
     var records: [ScriptedClient.Delivered] = []

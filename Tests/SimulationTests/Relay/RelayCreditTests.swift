@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Demand and back-pressure by way of another node.
+/// Demand and back-pressure through another node.
 @Suite struct RelayCreditTests {
   @Test(arguments: UInt64(1)...20)
   func aSubscriberGetsWhatItAsksForAndNoMore(seed: UInt64) throws {
@@ -72,7 +72,7 @@ import Testing
     relay.settle(.seconds(1))
     #expect(quick.records(on: 1).count == 4_000)
     #expect(relay.links.count == 1)
-    // 16 MB were published; a few hundred kilobytes wait for the slow one.
+    // 16 MB were published; a few hundred kilobytes wait for the slow subscriber.
     let received = slow.records(on: 1).count
     let waiting = try #require(
       relay.nodes[1].broker.contexts[0].connections.compactMap {

@@ -10,7 +10,7 @@ import Testing
 
 /// Dead letters of a group in a topic that another node serves.
 @Suite struct RelayDeadLetterTests {
-  /// A name whose shard isn't that of the group's topic.
+  /// A name in another shard than the group's topic.
   private func letters(_ relay: RelayWorld) throws -> String {
     let names = (0..<100).map { "letters.\($0)" }
     return try #require(names.first { relay.shard(of: $0) != relay.shard(of: "t") })
@@ -22,7 +22,7 @@ import Testing
     return settings
   }
 
-  /// A member of the group that has ten records.
+  /// A member of the group, which has received ten records.
   private func member(
     _ relay: RelayWorld, _ letters: String, credentials: Credentials = .none
   ) throws -> ScriptedClient {
@@ -64,7 +64,7 @@ import Testing
     let group = try group(relay)
     #expect(group.core.withLock { $0.state.counts.deadLetters } == 10)
     #expect(group.core.withLock { $0.state.floor } == 10)
-    // Nothing stays open.
+    // No stream stays open.
     #expect(relay.nodes[0].broker.links.map(\.streams) == [0])
     #expect(relay.nodes[1].broker.core.registry.find(letters)?.producerCount == 0)
   }
@@ -98,7 +98,7 @@ import Testing
     relay.move(letters, to: 1)
     relay.settle(.seconds(5))
     #expect(count(relay, at: 1, letters) == 4)
-    // From then on it is the group's own node.
+    // The group's own node serves the dead-letter topic from here on.
     relay.nodes[1].broker.lose(relay.shard(of: letters))
     relay.move(letters, to: 0)
     reject(6, from: 4, member)
@@ -135,7 +135,7 @@ import Testing
     owner.stall()
     reject(2, from: 0, member)
     relay.settle()
-    // The first has a number by then, or the group waits for the other node.
+    // By then the first record has a sequence in the dead-letter topic, or the group waits for the other node.
     member.send(Settle(.done, delivery: 1, firstOffset: 1, count: 1), stream: 1)
     relay.settle()
     owner.resume()

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// The topics of all nodes, listed at one.
+/// The topics of all nodes, listed at one node.
 @Suite struct RelayListTests {
   private let names = (0..<60).map { "t\($0).é" } + ["a", "b.c", "zz"]
 

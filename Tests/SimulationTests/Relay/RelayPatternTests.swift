@@ -8,9 +8,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Subscriptions to patterns whose topics several nodes serve.
+/// Subscriptions to patterns with topics on several nodes.
 @Suite struct RelayPatternTests {
-  /// What a pattern's stream has delivered: the offsets of each topic, and what was said of topics.
+  /// The frames received on a pattern's stream: each topic's offsets, and its matches and removals.
   private struct Heard {
     var offsets: [String: [UInt64]] = [:]
     var gone: [String] = []
@@ -41,7 +41,7 @@ import Testing
     }
   }
 
-  /// A topic of the first node, one of the second, one of the third, another one of the first, and so on.
+  /// Topics of the first, the second and the third node in turn.
   private let names: [String] = {
     var names: [[String]] = [[], [], []]
     for number in 0..<100 {

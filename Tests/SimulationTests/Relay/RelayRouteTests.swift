@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Streams whose topic moves, and links that break: nothing is repeated by the relay, and the client is told to open the stream again.
+/// Streams whose topic moves, and links that break: the relay repeats nothing, and an error makes the client open the stream again.
 @Suite struct RelayRouteTests {
   private func subscribe(_ granted: UInt64, cursor: String = "") -> Subscribe {
     Subscribe(topic: "t", start: .earliest, grantedThrough: granted, cursor: cursor)
@@ -60,7 +60,7 @@ import Testing
     relay.settle(.seconds(1))
     #expect(client.refusal(on: 4) == .topicMoved)
     #expect(relay.nodes[1].broker.core.metrics[.subscriptions] == 0)
-    // The numbers are free again.
+    // The stream numbers are free again.
     relay.move("t", to: 0)
     client.send(subscribe(1), stream: 1)
     relay.settle()
@@ -77,7 +77,7 @@ import Testing
     relay.settle()
     #expect(client.records(on: 2).count == 5)
 
-    // The owner ends the streams of a topic that moves; the node that relays waits for that.
+    // The owner ends the streams of a topic that moves; the relaying node waits for that.
     relay.tell(1, that: relay.shard(of: "t"), isAt: nil)
     relay.settle()
     #expect(client.refusal(on: 1) == nil && client.refusal(on: 2) == nil)
@@ -90,7 +90,7 @@ import Testing
     relay.settle()
     #expect(client.types(on: 1).last == .publishOpened && client.types(on: 2).suffix(2).contains(.subscribed))
     #expect(relay.nodes[2].broker.core.registry.find("t") != nil)
-    // What was opened at the former owner was cancelled there.
+    // Streams at the former owner were cancelled.
     #expect(try #require(relay.nodes[0].broker.core.registry.find("t")).attached == (0, 0))
   }
 
@@ -122,7 +122,7 @@ import Testing
     relay.settle()
     #expect((1...3).map { client.refusal(on: $0) } == [.topicMoved, .topicMoved, .topicMoved])
 
-    // The producer sends the last ones again, which the owner has.
+    // The producer resends the last records, which the owner already has.
     client.send(PublishOpen(topic: "t", acknowledgement: .received, producer: 7, firstSequence: 3), stream: 1)
     client.send(Subscribe(topic: "t", start: .offset(5), grantedThrough: 10), stream: 2)
     relay.settle()
@@ -139,7 +139,7 @@ import Testing
     client.send(subscribe(Credit.unlimited), stream: 1)
     relay.settle()
     relay.world.network.cut(relay.nodes[0].address)
-    // Nothing more is heard of the node.
+    // The node no longer responds.
     relay.settle(.seconds(6))
     #expect(client.refusal(on: 1) == .topicMoved)
     client.send(subscribe(0), stream: 1)
@@ -171,7 +171,7 @@ import Testing
   @Test func moreStreamsThanOneLinkTakesGoOverSeveral() throws {
     let relay = try RelayWorld {
       $0.limits.streams = 10
-      // Subscriptions of its topics are passed on one by one.
+      // Subscriptions to lossless topics are relayed one by one.
       $0.topicDefaults.flow = .lossless
     }
     let clients = (0..<3).map { _ in relay.connect(to: 1) }

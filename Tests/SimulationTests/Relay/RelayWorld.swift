@@ -7,7 +7,7 @@ import SluiceWire
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Several brokers on one simulated network, whose routes the test sets by hand, and scripted clients of each.
+/// Several brokers on one simulated network, with routes set by the test, and scripted clients of each broker.
 final class RelayWorld {
   struct Node {
     var remote: RemoteNode
@@ -26,10 +26,10 @@ final class RelayWorld {
   let world: SimulatedWorld
   private(set) var nodes: [Node] = []
   let loop: SimulatedLoop
-  /// The numbers of the clients' connections.
+  /// The connection numbers of the clients.
   private var clients: Set<Int> = []
 
-  /// All topics are the first node's at first.
+  /// The first node owns all topics at first.
   ///
   /// - Parameter access: nil for nodes whose clients don't authenticate.
   init(
@@ -47,7 +47,7 @@ final class RelayWorld {
       configure(&configuration)
       let loops = (0..<loops).map { [world] in world.makeLoop(name: "node \(index), \($0)") }
       let routes = ShardRoutes(of: "n\(index)")
-      // All nodes have theirs for ever.
+      // Leases of nodes never expire.
       routes.lease.set(end: MonotonicTime(nanoseconds: .max))
       let broker = try Broker(
         configuration, network: CertifiedNetwork(over: world.network, as: "n\(index)"),
@@ -68,14 +68,14 @@ final class RelayWorld {
 
   // MARK: Routes
 
-  /// Tells all nodes that a shard is served by one of them; nil for none.
+  /// Reports a shard's owner to all nodes; nil if it has none.
   func move(_ shard: ShardID, to owner: Int?) {
     for index in nodes.indices { tell(index, that: shard, isAt: owner) }
   }
 
   func move(_ topic: String, to owner: Int?) { move(shard(of: topic), to: owner) }
 
-  /// Tells one node.
+  /// Reports a shard's owner to one node.
   func tell(_ index: Int, that shard: ShardID, isAt owner: Int?) {
     let route: TopicRoute =
       if let owner { owner == index ? .local : .remote(nodes[owner].remote) } else { .moving }
@@ -91,11 +91,11 @@ final class RelayWorld {
 
   // MARK: Clients
 
-  /// A client of that node.
+  /// Connects a client to that node.
   ///
   /// - Parameters:
   ///   - certificate: the name in its certificate; nil for a connection without TLS.
-  ///   - forgets: whether what came in answer to HELLO is forgotten.
+  ///   - forgets: whether the frames that answer HELLO are discarded.
   func connect(
     to index: Int, features: UInt64 = 0, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
     certificate: String? = nil,
@@ -132,13 +132,13 @@ final class RelayWorld {
 }
 
 extension ScriptedClient {
-  /// A record as it was delivered.
+  /// A delivered record.
   struct Delivered: Hashable {
     var offset: UInt64
     var payload: [UInt8]
   }
 
-  /// The records that came on a stream, in order.
+  /// The records received on a stream, in order.
   func records(on stream: UInt32) -> [Delivered] { frames(on: stream).flatMap(\.delivered) }
 
   func refusal(on stream: UInt32) -> ErrorCode? {
@@ -158,7 +158,7 @@ extension ScriptedClient {
 }
 
 extension ScriptedClient.Received {
-  /// Those of a DELIVER.
+  /// The records of a DELIVER.
   var delivered: [ScriptedClient.Delivered] {
     guard header.type == .deliver else { return [] }
     return body.withUnsafeBytes { body in

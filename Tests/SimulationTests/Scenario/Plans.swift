@@ -1,11 +1,11 @@
 import SluiceIO
 import SluiceWire
 
-/// A topic, and what it was created with; without settings it is made by its first use.
+/// A topic and the settings it is created with; without settings, its first use creates it.
 struct TopicPlan: Sendable {
   var name: String
   var settings: TopicSettings?
-  /// What its producers and subscribers state of it, some of the times they open a stream; nil for nothing.
+  /// The settings that producers and subscribers state at times when they open a stream; nil for none.
   var stated: TopicSettings?
 }
 
@@ -13,27 +13,27 @@ struct TopicPlan: Sendable {
 enum Departure: Sendable, CaseIterable {
   case close
   case reset
-  /// The cable is cut, and stays cut.
+  /// The connection is cut permanently.
   case cut
-  /// It stays connected, and neither reads nor writes any more.
+  /// It stays connected, but no longer reads or writes.
   case silence
 }
 
-/// One client.
+/// The plan of one client.
 struct PeerPlan: Sendable {
-  /// Uses the client library, in a process of its own; otherwise it speaks the protocol itself.
+  /// Whether it uses the client library, in its own process; otherwise it sends and reads protocol frames itself.
   var usesLibrary = false
-  /// Lets the library make another connection when one is lost; otherwise it does so itself, with a client of its own.
+  /// Whether the library reconnects after a lost connection; otherwise the peer does, with a new client.
   var persists = false
   var loop = 0
   var connectsAfter: Duration = .zero
   var maximumFrame: UInt32 = 1 << 20
   var keepalive: UInt32 = 1_000
-  /// Sends frames unasked as a sign of life, which a peer needs that reads too slowly to see a PING.
+  /// Whether it sends frames unprompted as heartbeats, which a peer needs that reads too slowly to see a PING.
   var heartbeats = true
-  /// The most bytes that are read at a time.
+  /// The most bytes read at a time.
   var readSize = 64 << 10
-  /// After one read in so many comes a pause; 0: never.
+  /// A pause follows one read in this many; 0: never.
   var pauseOneIn = 0
   var pauses: ClosedRange<Duration> = .zero ... .zero
   var reconnects = true
@@ -42,7 +42,7 @@ struct PeerPlan: Sendable {
   var subscribers: [SubscriberPlan] = []
 }
 
-/// What one producer does on one topic.
+/// The plan of one producer of one topic.
 struct ProducerPlan: Sendable {
   enum Finale: Sendable {
     case stay, cancel, complete, fail
@@ -52,17 +52,17 @@ struct ProducerPlan: Sendable {
   var acknowledges = true
   var records = 100
   var batch = 1...20
-  /// Records in a row, before a pause.
+  /// The number of records published before a pause.
   var burst = 1...40
   var pauses: ClosedRange<Duration> = .zero ... .milliseconds(20)
   /// Bytes of payload.
   var sizes = 0...200
   var finale = Finale.stay
-  /// Goes on after a lost connection.
+  /// Whether it continues after a lost connection.
   var continues = true
 }
 
-/// What one subscriber does on one topic.
+/// The plan of one subscriber of one topic.
 struct SubscriberPlan: Sendable {
   enum Demand: Sendable, Equatable {
     case unlimited
@@ -74,17 +74,17 @@ struct SubscriberPlan: Sendable {
   var start = Subscribe.Start.replay
   var lag = Subscribe.LagPolicy.skip
   var demand = Demand.unlimited
-  /// How long it takes before it asks for more, at most.
+  /// The longest time until it requests more.
   var thinking: Duration = .zero
-  /// Sends grants twice, and old ones after new ones.
+  /// Whether it repeats grants, and sends old ones after new ones.
   var repeatsGrants = false
-  /// One in so many cancels early; 0: never.
+  /// It cancels early with a probability of 1 in this many; 0: never.
   var cancelOneIn = 0
-  /// How often it subscribes, at most.
+  /// The most times that it subscribes.
   var subscriptions = 3
-  /// After a lost connection it goes on where it was.
+  /// Whether it resumes at its offset after a lost connection.
   var resumes = true
-  /// Which records it wants.
+  /// The filter of its subscription.
   var filter = RecordFilter()
 }
 
@@ -92,14 +92,14 @@ struct SubscriberPlan: Sendable {
 struct Disturbance: Sendable {
   enum Kind: Sendable {
     case hangUp(peer: Int, Departure)
-    /// The cable is cut for a while.
+    /// The connection is cut for a while.
     case cut(peer: Int, Duration)
     case reset(peer: Int)
     /// No peer reaches the broker.
     case partition(Duration)
-    /// All the loops of one kind may stall: one of the broker's, or one of the peers'.
+    /// Selects one of the broker's loops, or one of the peers', which stalls.
     case stall(loop: Int, Duration)
-    /// The broker's process is killed, and another is started so much later.
+    /// The broker's process is killed, and another one is started after the given time.
     case crash(Duration)
     /// The process of a peer that uses the library is killed.
     case kill(peer: Int)
@@ -107,9 +107,9 @@ struct Disturbance: Sendable {
     case show(topic: String)
     case list
     case create(topic: String)
-    /// So many of its newest records are left.
+    /// Only that many of its newest records are left.
     case trim(topic: String, UInt64)
-    /// Its limits change.
+    /// Sets other limits.
     case set(topic: String, TopicSettings)
     case attack(Attack)
   }

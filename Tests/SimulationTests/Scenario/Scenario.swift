@@ -6,11 +6,11 @@ import SluiceWire
 /// A scenario made from a seed: the participants, the network's conditions, and the faults with their times.
 struct Scenario: Sendable {
   enum Ending: Sendable {
-    /// Everything settles, then all participants leave.
+    /// All pending work finishes, then all participants leave.
     case settled
-    /// The broker is asked to stop in the middle of it.
+    /// The broker shuts down in the middle of the scenario.
     case shutdown(Duration)
-    /// It is asked twice.
+    /// A second request stops the broker immediately.
     case stop(Duration)
   }
 
@@ -23,7 +23,7 @@ struct Scenario: Sendable {
     replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
     replayAge: TopicSettings.unlimited)
   var drainTime: Duration = .seconds(5)
-  /// Every record has a key, and some topics may keep only the newest of each.
+  /// Whether every record has a key, and some topics may keep only the newest record of each.
   var isKeyed = false
   var topics: [TopicPlan] = []
   var peers: [PeerPlan] = []
@@ -34,10 +34,10 @@ struct Scenario: Sendable {
   /// The broker's deadline for silent peers, in milliseconds.
   var keepalive: UInt32 { limits.keepalive }
 
-  /// The longest record that the broker takes, in bytes.
+  /// The longest record that the broker accepts, in bytes.
   var longestRecord: Int { limits.record }
 
-  /// What clients state of a topic; nil for nothing.
+  /// The settings that clients state for a topic; nil for none.
   func stated(of topic: String) -> TopicSettings? { topics.first { $0.name == topic }?.stated }
 
   var configuration: BrokerConfiguration {

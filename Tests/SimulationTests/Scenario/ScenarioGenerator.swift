@@ -10,7 +10,8 @@ extension Scenario {
     return generator.make()
   }
 
-  /// The scenario in which, in one of two, topics are trimmed and their limits change; limits only where clients don't state them.
+  /// Returns the scenario, with a probability of one half, with trims and changed limits added. Limits change only for topics whose clients state
+  /// none.
   func withChanges() -> Scenario {
     var random = SeededRandom(seed: seed &* 0xa076_1d64_78bd_642f &+ 5)
     var scenario = self
@@ -37,15 +38,15 @@ extension Scenario {
   }
 }
 
-/// Draws everything that a scenario consists of.
+/// Draws every part of a scenario at random.
 private struct ScenarioGenerator {
   let seed: UInt64
   var random: SeededRandom
-  /// Large records, so that logs drop some that a subscriber hasn't read yet.
+  /// Whether records are large, so that logs drop some before a subscriber has read them.
   var isBulky = false
-  /// Nothing but delays: whatever isn't told then is a fault of the broker.
+  /// Whether the network only delays. Any missing frame is then a fault of the broker.
   var isPeaceful = false
-  /// Topics may keep only the newest record of each key.
+  /// Whether topics may keep only the newest record of each key.
   var isKeyed = false
 
   init(seed: UInt64) {
@@ -151,7 +152,7 @@ private struct ScenarioGenerator {
     }
     peer.reconnects = !random.oneIn(4)
     peer.farewell = Departure.allCases[random.next(in: 0...3)]
-    // It would come back.
+    // Otherwise it would reconnect.
     if peer.persists, peer.farewell != .silence { peer.farewell = .close }
     for topic in scenario.topics {
       if random.oneIn(3) { peer.producers.append(producer(on: topic.name)) }
@@ -207,7 +208,7 @@ private struct ScenarioGenerator {
     return subscriber
   }
 
-  /// Of what ``FrameProducer`` and ``LibraryProducer`` give their records, one in eight of them anything.
+  /// A filter on the keys and headers of ``FrameProducer`` and ``LibraryProducer``, which about one in eight of their records has.
   private mutating func filter() -> RecordFilter {
     switch random.next(below: 5) {
     case 0: RecordFilter([.init(.key, .exists)])
@@ -231,11 +232,11 @@ private struct ScenarioGenerator {
     return all.sorted { $0.time < $1.time }
   }
 
-  /// Peers that reconnect by themselves suffer many faults, in one scenario of three, while they are at work.
+  /// In one scenario of three, peers that reconnect by themselves suffer many faults during their work.
   private mutating func interrupt(_ scenario: inout Scenario) {
     let persistent = scenario.peers.indices.filter { scenario.peers[$0].persists }
     guard !persistent.isEmpty, !isPeaceful, random.oneIn(2) else { return }
-    // Acknowledgements are under way for longer, and so are more often lost.
+    // Acknowledgements travel longer, and so are lost more often.
     scenario.conditions.latency = .microseconds(10)...random.next(in: .milliseconds(1) ... .milliseconds(15))
     for index in persistent {
       for producer in scenario.peers[index].producers.indices {
@@ -258,7 +259,7 @@ private struct ScenarioGenerator {
     scenario.disturbances.sort { $0.time < $1.time }
   }
 
-  /// In one scenario of three, some of the topics make their producers wait.
+  /// In one scenario of three, some topics block their producers.
   private mutating func pace(_ scenario: inout Scenario) {
     guard random.oneIn(3) else { return }
     for index in scenario.topics.indices where random.oneIn(2) {

@@ -1,10 +1,10 @@
 import SluiceIO
 
-/// What happened in a run: a number that tells two runs apart, and, if asked for, lines for people.
+/// The events of a run, as a hash that identifies the run and, if requested, as lines of text.
 final class Chronicle {
-  /// Of everything that was mixed in so far, in its order.
+  /// The hash of everything mixed in so far, in order.
   private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-  /// Lines are made only where they are printed; they take most of the time otherwise.
+  /// Whether lines are recorded. That takes most of a run's time, so it is done only if they are printed.
   let keepsLines: Bool
   private(set) var lines: [String] = []
   private let now: () -> MonotonicTime
@@ -25,7 +25,7 @@ final class Chronicle {
     for byte in text.utf8 { mix(UInt64(byte)) }
   }
 
-  /// Notes an event of peer `client`, or of the whole when it is 0, at this time.
+  /// Records an event of peer `client` now; 0 stands for the whole simulation.
   func note(_ client: Int, _ what: @autoclosure () -> String) {
     mix(now().nanoseconds)
     mix(UInt64(bitPattern: Int64(client)))
@@ -34,7 +34,7 @@ final class Chronicle {
     if lines.count > 2 * Self.mostLines { lines.removeFirst(Self.mostLines) }
   }
 
-  /// A line of the network's own trace.
+  /// Adds a line of the network's own trace.
   func add(_ line: String) {
     lines.append(line)
   }

@@ -1,6 +1,6 @@
 import SluiceIO
 
-/// Bytes from which payloads are cut: without pattern, and the same in every run.
+/// Bytes from which payloads are cut: random, but the same in every run.
 enum Noise {
   static let bytes: [UInt8] = {
     var random = SeededRandom(seed: 0x5EED)
@@ -15,7 +15,7 @@ enum Noise {
   /// The longest piece that can be cut.
   static let longest = 192 << 10
 
-  /// Gives `length` bytes, at most ``longest``, that depend on `choice`.
+  /// Passes `length` bytes, at most ``longest``, that depend on `choice`.
   static func piece<Result>(
     of length: Int, choice: UInt64, _ body: (UnsafeRawBufferPointer) throws -> Result
   ) rethrows -> Result {

@@ -8,7 +8,7 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker and as many clients as a test asks for, in a world without chance but the order of what happens at the same time.
+/// A broker and any number of clients, in a world in which only the order of simultaneous events is random.
 final class SmallWorld {
   let world: SimulatedWorld
   let broker: Broker
@@ -31,7 +31,7 @@ final class SmallWorld {
     loop = world.makeLoop(name: "clients")
   }
 
-  /// A client that is connected; and welcomed, unless it is `raw`.
+  /// Connects a client and waits for WELCOME, unless it is `raw`.
   func connect(
     raw: Bool = false, keepalive: UInt32 = 30_000, maximumFrame: UInt32 = 1 << 20,
     credentials: Credentials = .none
@@ -45,15 +45,15 @@ final class SmallWorld {
     return client
   }
 
-  /// Lets everything happen that is about to.
+  /// Runs the world for that time, so that pending work finishes.
   func settle(_ time: Duration = .milliseconds(100)) {
     world.run(for: time)
   }
 }
 
-/// A client that sends what it is told, and keeps what it gets.
+/// A client that sends frames on request, and keeps the received frames.
 final class ScriptedClient: ByteStreamHandler {
-  /// A frame as it came.
+  /// A received frame.
   struct Received: CustomStringConvertible {
     var header: FrameHeader
     var body: [UInt8]
@@ -74,7 +74,7 @@ final class ScriptedClient: ByteStreamHandler {
     self.loop = loop
   }
 
-  /// A client that has connected to that address, if that takes no longer than a second.
+  /// A client connected to that address, if connecting takes at most a second.
   static func connected(
     to address: SocketAddress, in world: SimulatedWorld, on loop: SimulatedLoop
   ) -> ScriptedClient {
@@ -117,7 +117,7 @@ final class ScriptedClient: ByteStreamHandler {
     loop.perform { streamWritable() }
   }
 
-  /// While set, nothing is read.
+  /// Whether reading is paused.
   var isPaused: Bool {
     get { stream?.readsPaused ?? false }
     set { loop.perform { stream?.readsPaused = newValue } }
@@ -135,7 +135,7 @@ final class ScriptedClient: ByteStreamHandler {
       case .wouldBlock: break
       case .end, .failed: hasEnded = true
       case .bytes(let count):
-        // What isn't the protocol shows in what is missing.
+        // Bytes that violate the protocol are ignored; tests notice the missing frames.
         _ = try? decoder.decode(UnsafeRawBufferPointer(rebasing: buffer[..<count])) { header, body in
           frames.append(Received(header: header, body: Array(body)))
           return true
@@ -151,7 +151,7 @@ final class ScriptedClient: ByteStreamHandler {
       return withUnsafePointer(to: &vector) { stream.write(UnsafeBufferPointer(start: $0, count: 1)) }
     }
     if case .wrote(let count) = result { outbox.removeFirst(count) }
-    // Tests compare the heap with what the broker keeps.
+    // Free the memory, because tests compare the heap with the broker's charges.
     if outbox.isEmpty { outbox = [] }
   }
 

@@ -1,28 +1,28 @@
 import Foundation
 import TestSupport
 
-/// The scenarios that are made from seeds, and how many seeds of each a test run plays.
+/// The kinds of scenarios made from seeds, and how many seeds of each a test run plays.
 enum Story {
-  /// Everything happens; see `SeedTests`.
+  /// All kinds of clients and faults; see `SeedTests`.
   case everything
-  /// The same with storms of frames; see `StormSeedTests`.
+  /// The same, with storms of frames; see `StormSeedTests`.
   case storms
-  /// Durable topics over crashes and bad disks.
+  /// Durable topics across crashes and disk failures.
   case durable
-  /// Backups and copies that are put in the place of a durable broker's store.
+  /// Backups and copies that replace a durable broker's store.
   case history
   /// Groups of unreliable workers.
   case groups
-  /// Identities, permissions, and both changing.
+  /// Identities and permissions that change.
   case access
   /// Subscriptions to patterns.
   case patterns
-  /// Settings that clients state, topics that stay connected, and topics that fail without producers; see `StatementSeedTests`.
+  /// Settings stated by clients, topics that stay connected, and topics that fail without producers; see `StatementSeedTests`.
   case statements
-  /// What is gone is gone; see `FloorOracleTests`.
+  /// Dropped records never come back; see `FloorOracleTests`.
   case floor
 
-  /// The number of seeds of a test run, those that once failed included.
+  /// The number of seeds of a test run, including those that failed before.
   var count: Int {
     switch self {
     case .everything: 1_000
@@ -31,7 +31,7 @@ enum Story {
     }
   }
 
-  /// Seeds that failed once. Every run plays them; add the number of each seed that fails, in the change that mends it.
+  /// Seeds that failed before. Every run plays them. Add the number of each seed that fails, in the change that fixes it.
   var onceFailed: [UInt64] {
     switch self {
     case .everything: failedWithoutChanges + [1_165, 3_531, 10_353]
@@ -60,20 +60,20 @@ enum Story {
   }
 }
 
-/// Which seeds a test run plays.
+/// Selects the seeds that a test run plays.
 ///
-/// - `SLUICE_SEED=n` plays that one, and prints what happened.
+/// - `SLUICE_SEED=n` plays that seed, and prints its events.
 /// - `SLUICE_SEEDS=n` plays 1 to n; `SLUICE_SEEDS=m-n` plays m to n.
-/// - Otherwise a run plays the seeds that once failed, and fresh ones up to ``Story/count``: those from a base on. The base comes from
-///   the clock and is printed; `SLUICE_SEED_BASE=n` repeats the run that had the base n.
+/// - Otherwise a run plays the seeds that failed before, and new ones up to ``Story/count``, counted from a base. The base comes from the clock and
+///   is printed; `SLUICE_SEED_BASE=n` repeats the run with base n.
 enum Seeds {
-  /// The one seed that was asked for by name.
+  /// The single seed given by `SLUICE_SEED`.
   static var single: UInt64? { variable("SLUICE_SEED").flatMap { UInt64($0) } }
 
-  /// `SLUICE_TRACE=1` tells of every packet and turn as well.
+  /// Whether to print every packet and turn as well: `SLUICE_TRACE=1`.
   static var isDetailed: Bool { variable("SLUICE_TRACE") != nil }
 
-  /// The first of the fresh seeds, the same for all scenarios of a run.
+  /// The first new seed, the same for all scenarios of a run.
   static let base: UInt64 = {
     let given = variable("SLUICE_SEED_BASE").map { text in
       guard let base = UInt64(text), base <= greatestBase else {
@@ -86,10 +86,10 @@ enum Seeds {
     return base
   }()
 
-  /// Leaves room for counting from it.
+  /// Leaves room to count up from it.
   private static let greatestBase: UInt64 = 1 << 62
 
-  /// A base that has nine digits or fewer, and is far from the one of a run a moment ago.
+  /// A base of at most nine digits, far from that of a run a moment ago.
   static func drawBase(clock: UInt64) -> UInt64 {
     var random = TestSupport.SeededRandom(seed: clock)
     return UInt64.random(in: 100_000..<1_000_000_000, using: &random)
@@ -102,7 +102,7 @@ enum Seeds {
     return mixed(story.onceFailed, base: base, count: story.count)
   }
 
-  /// Seeds that once failed, then fresh ones from `base` on, `count` in all unless more have failed.
+  /// Seeds that failed before, then new ones from `base` on: `count` in all, unless more have failed.
   static func mixed(_ onceFailed: [UInt64], base: UInt64, count: Int) -> [UInt64] {
     let known = Set(onceFailed)
     let fresh = (base..<UInt64.max).lazy.filter { !known.contains($0) }
@@ -118,7 +118,7 @@ enum Seeds {
     }
   }
 
-  /// How a seed that failed is played again, for the message of its failure.
+  /// The command that replays a failed seed, for its failure message.
   static func repeating(_ seed: UInt64, of suite: String) -> String {
     let again = "SLUICE_SEED=\(seed) swift test --filter \(suite) plays it again and shows all of it."
     let isFresh = single == nil && variable("SLUICE_SEEDS") == nil

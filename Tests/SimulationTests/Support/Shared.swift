@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that a closure for any thread may set.
+/// A value that closures on any thread may set.
 final class Shared<Value: Sendable>: Sendable {
   private let mutex: Mutex<Value>
 

@@ -6,9 +6,9 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// When all connections together have too much waiting, the one with the most is closed, on whichever loop it is.
+/// If all connections together buffer too much, the one with the most is closed, on whichever loop it is.
 @Suite struct BufferBoundTests {
-  /// The beginning of a frame, after which so many bytes wait for its rest.
+  /// The start of a frame: `bytes` bytes, which wait for the rest.
   private func beginning(_ bytes: Int) -> [UInt8] {
     var frame = SessionProbe.publishFrame(SessionProbe.batch([bytes + 1_000]), from: 0, stream: 1)
     frame.removeLast(frame.count - bytes)
@@ -20,7 +20,7 @@ import Testing
     let peers = try (0..<8).map { try setting.peer("peer \($0)") }
     let contexts = setting.broker.contexts
     #expect(contexts.allSatisfy { !$0.connections.isEmpty })
-    // Client numbers follow the order in which they came.
+    // Connection numbers follow the order of connecting.
     func peer(of connection: Connection) -> ScenePeer { peers[Int(connection.id) - 1] }
     let hog = try #require(contexts[0].connections.first)
     let innocents = contexts[1].connections
@@ -28,7 +28,7 @@ import Testing
     peer(of: hog).send(beginning(900_000))
     setting.run(for: .milliseconds(10))
     #expect(hog.buffered >= 900_000)
-    // The loop that goes beyond the limit has small ones only.
+    // The loop that exceeds the limit has only small connections.
     peer(of: innocent).send(beginning(200_000))
     setting.run(for: .milliseconds(100))
     let left = contexts.flatMap(\.connections).map(\.id)
@@ -43,7 +43,7 @@ import Testing
     let peers = try (0..<6).map { try setting.peer("peer \($0)") }
     for (index, peer) in peers.enumerated() { peer.send(beginning(300_000 + index * 1_000)) }
     setting.run(for: .milliseconds(100))
-    // A connection that goes while its frame is still coming makes less room.
+    // A connection that closes while its frame still arrives frees less memory.
     let left = setting.broker.contexts.flatMap(\.connections)
     #expect((2...3).contains(left.count))
     #expect(setting.broker.metrics[.closedForBuffering] == 6 - left.count)

@@ -16,7 +16,7 @@ struct TokenBucketTests {
     var bucket = TokenBucket(perSecond: 1000, at: time(0))
     var taken: UInt64 = 0
     for millisecond in UInt64(0)..<10_000 { taken += bucket.take(50, at: time(millisecond)) }
-    // Ten seconds' worth, and what was saved up to begin with.
+    // Ten seconds' worth, and the initial savings.
     #expect((10_000...10_250).contains(taken))
   }
 
@@ -24,7 +24,7 @@ struct TokenBucketTests {
     var bucket = TokenBucket(perSecond: 1000, at: time(0))
     #expect(bucket.room(at: time(0)) == 250)
     #expect(bucket.room(at: time(60_000)) == 250)
-    // Each leaves half for the next.
+    // Each call takes half of the rest.
     #expect(bucket.take(1000, at: time(60_000)) == 125)
     #expect(bucket.take(1000, at: time(60_000)) == 62)
     bucket.giveBack(10_000)
@@ -38,7 +38,7 @@ struct TokenBucketTests {
     #expect(bucket.take(1, at: time(1000)) == 0)
     #expect(bucket.wait(at: time(1000)) > .zero)
     #expect(bucket.take(1, at: time(1002)) == 1)
-    // A clock that is a little behind takes nothing away.
+    // A clock that is slightly behind takes nothing away.
     #expect(bucket.room(at: time(900)) >= 0)
   }
 

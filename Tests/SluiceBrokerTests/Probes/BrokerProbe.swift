@@ -6,16 +6,16 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Gives any bytes to what the broker reads: from peers, and from its disk.
+/// Passes any bytes to the broker's decoders, as input from peers and from its disk.
 enum BrokerProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// A byte for what the store has, then its bytes.
+    /// A byte that selects the kind of stored value, then its bytes.
     case storedValues
-    /// Frames to a session, and what the broker does with one besides: see ``SessionModel``.
+    /// Frames to a session, and the broker's own actions on it: see ``SessionModel``.
     case sessions
     /// Frames of several clients to a whole broker: see ``BrokerScene``.
     case brokers
-    /// Frames of another node, on the links of a broker that passes streams on: see ``RelayScene``.
+    /// Frames of another node, on the links of a broker that relays streams: see ``RelayScene``.
     case links
   }
 
@@ -28,14 +28,14 @@ enum BrokerProbe: Probe {
     }
   }
 
-  /// What can be read must be the same when it is read again.
+  /// A decoded value must be the same after encoding and decoding it again.
   private static func storedValue(_ bytes: [UInt8]) throws {
     let value = Array(bytes.dropFirst())
     switch (bytes.first ?? 0) % 4 {
     case 0:
       guard let producer = try? StoredProducer(decoding: value) else { return }
       try check(producer, StoredProducer(decoding: producer.encoded()))
-      // A producer that returns with this number is granted more, and publishes.
+      // A producer that returns with this sequence gets a grant, and publishes.
       var credit = PublicationCredit(startingAt: producer.next)
       _ = credit.add(PublishingBudget.Allowance(records: 1 << 32, bytes: .max))
     case 1:
@@ -51,7 +51,7 @@ enum BrokerProbe: Probe {
     }
   }
 
-  /// The broker continues with a stored group: a member joins, and gets the waiting records.
+  /// Continues with a stored group: a member joins, and gets the waiting records.
   private static func goOn(with stored: StoredGroup) throws {
     let rules = stored.settings.rules
     var state = GroupState(rules, restoring: stored.state, limit: 1_100)

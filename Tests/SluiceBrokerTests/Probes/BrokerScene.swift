@@ -7,8 +7,8 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker in a simulated world: three clients do whatever the input says, and two behave. These must get what they are owed, and of the
-/// others nothing may be left when they have gone.
+/// A broker in a simulated world: three clients act on the input, and two behave well. The latter must get all their records; the former must leave
+/// nothing behind.
 final class BrokerScene {
   private static let address = SocketAddress.host("broker", port: 7420)
   private static let topic = "good"
@@ -53,7 +53,7 @@ final class BrokerScene {
     return settings
   }
 
-  /// Few of everything, so that limits are met.
+  /// Sets low limits, so that they are reached.
   private static func limit(_ limits: inout BrokerLimits) {
     limits.connections = 6
     limits.record = 1_000

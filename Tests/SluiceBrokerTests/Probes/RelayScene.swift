@@ -7,8 +7,8 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker whose topics are at another node, which sends whatever the input says. A client gets nothing that contradicts the protocol, and a topic of the
-/// broker's own goes on.
+/// A broker with topics at another node, which sends frames made from the input. A client gets no frame that violates the protocol, and the broker's own
+/// topic keeps working.
 final class RelayScene {
   private static let address = SocketAddress.host("broker", port: 7420)
   private static let ownerAddress = SocketAddress.host("owner", port: 7420)
@@ -49,7 +49,7 @@ final class RelayScene {
         uniqueKeysWithValues: (0..<Self.shards).map {
           (ShardID(rawValue: UInt32($0)), $0 == own ? .local : .remote(node))
         }))
-    // The node has its shard, and a lease for ever.
+    // The node owns its shard, with a lease that never expires.
     routes.lease.set(end: MonotonicTime(nanoseconds: .max))
     broker = try Broker(
       configuration, network: world.network,
@@ -90,7 +90,7 @@ final class RelayScene {
     if let violation = client.violation ?? good.violation { throw violation }
   }
 
-  /// A frame of the owner. Of a batch the relay checks the front only, as long as it passes it on.
+  /// Sends a frame of the owner. The relay checks only a batch's header while it forwards it.
   private func send(_ frames: inout ProbeFrames) {
     var frame = frames.fromBroker()
     let isShareable = frames.input.bool()
@@ -142,8 +142,8 @@ final class RelayScene {
   }
 }
 
-/// The other node: greets each link, and sends what it is told to the last one.
-// @unchecked: belongs to the world's thread.
+/// The other node: it answers each link's handshake, and sends its frames on the last link.
+// @unchecked: used only on the world's thread.
 private final class OwnerPeer: ByteStreamHandler, @unchecked Sendable {
   private let loop: SimulatedLoop
   private var stream: (any ByteStream)?

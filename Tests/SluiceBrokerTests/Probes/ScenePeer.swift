@@ -4,16 +4,16 @@ import SluiceSimulation
 import SluiceWire
 import TestSupport
 
-/// A client in a ``BrokerScene``: sends what it is told, and looks closely at all that comes.
+/// A client in a ``BrokerScene``, which sends frames and checks every frame it receives.
 final class ScenePeer: ByteStreamHandler {
   let loop: SimulatedLoop
   private(set) var stream: (any ByteStream)?
-  /// What was wrong with what came.
+  /// The first violation in received frames.
   private(set) var violation: ProbeViolation?
   private(set) var isWelcome = false
-  /// Records that came, by stream.
+  /// Received records, by stream.
   private(set) var records: [UInt32: [[UInt8]]] = [:]
-  /// Streams of publications that stand, and how far they may go.
+  /// The grants of open publications, by stream.
   private(set) var granted: [UInt32: UInt64] = [:]
   /// The same in bytes of batches.
   private(set) var grantedBytes: [UInt32: UInt64] = [:]
@@ -22,7 +22,7 @@ final class ScenePeer: ByteStreamHandler {
   private var decoder = FrameDecoder(maximumFrame: 1 << 20, openingAt: .client)
   private var outbox: [UInt8] = []
   private var isOver = false
-  /// The most that was ever asked for on each stream, and what came since it was opened last.
+  /// The highest demand sent on each stream, and the records received since it was last opened.
   private var asked: [UInt32: UInt64] = [:]
   private var delivered: [UInt32: UInt64] = [:]
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
@@ -74,7 +74,7 @@ final class ScenePeer: ByteStreamHandler {
     stream = nil
   }
 
-  /// Remembers what a frame asks for.
+  /// Records the demand that a frame grants.
   private func note(_ frame: [UInt8]) {
     frame.withUnsafeBytes { frame in
       guard frame.count >= FrameHeader.size else { return }

@@ -5,7 +5,7 @@ import TestSupport
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A session, and the plainest account of what its streams must be.
+/// A session, and the simplest model of its streams.
 struct SessionModel: ~Copyable {
   private enum Stream: Equatable {
     case free, ended
@@ -27,10 +27,10 @@ struct SessionModel: ~Copyable {
   private var session = ServerSession()
   private var table: [UInt32: Stream] = [:]
   private var isDraining = false
-  /// New credentials are being looked at.
+  /// Whether new credentials are being verified.
   private var isRenewing = false
 
-  /// A byte for what happens, then what that needs. Ends with the connection.
+  /// Reads a byte that selects the event, then its arguments, until the connection ends.
   static func play(_ input: ProbeInput) throws {
     var model = SessionModel()
     var frames = ProbeFrames(input)
@@ -77,7 +77,7 @@ struct SessionModel: ~Copyable {
   }
 
   private mutating func grant(_ records: UInt64, _ bytes: UInt64, to stream: UInt32) throws {
-    // A topic grants no more than its window at a time.
+    // A topic grants at most its window at a time.
     let more = PublishingBudget.Allowance(records: min(records, 1 << 32), bytes: bytes)
     let demand = session.grant(more, to: stream)
     guard !isDraining, more != .init(), case .publication(let granted, let spent) = table[stream] else {
@@ -92,7 +92,7 @@ struct SessionModel: ~Copyable {
 
   // MARK: What the client does
 
-  /// Returns false when the connection is over.
+  /// Returns false if the connection has ended.
   private mutating func receive(_ frame: [UInt8]) throws -> Bool {
     try withExactMemory(frame) { frame in
       let header = FrameHeader(at: frame.baseAddress!)
@@ -168,7 +168,7 @@ struct SessionModel: ~Copyable {
       default: table[stream] = .free
       }
     case .fault(let stream, let fault):
-      // A broker that stops says so on each stream that it doesn't open.
+      // A broker that stops sends an error on each stream that it doesn't open.
       let isOfStream =
         !fault.code.endsConnection || fault.code == .shuttingDown && isDraining
         || fault.code == .tooManyAttempts && isRenewing
@@ -179,7 +179,7 @@ struct SessionModel: ~Copyable {
     }
   }
 
-  /// The frame has no consequence.
+  /// The frame has no effect.
   private mutating func nothing(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) throws {
     switch header.type {
     case .subscribePattern: try open(header.stream, .opening)
@@ -200,7 +200,7 @@ struct SessionModel: ~Copyable {
     enter(stream, state)
   }
 
-  /// Those below a stream that was asked for may be cancelled from then on.
+  /// Once a stream was requested, lower ones may be cancelled.
   private mutating func enter(_ stream: UInt32, _ state: Stream) {
     table[stream] = state
     for lower in 1...stream where table[lower] == nil { table[lower] = .free }

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// How far durable cursors and groups are behind, as a snapshot and TOPIC_SHOW tell it.
+/// The lag of durable cursors and groups, in a snapshot and in TOPIC_SHOW.
 @Suite struct ConsumerLagTests {
   private static func request(_ count: Int) -> SnapshotRequest { SnapshotRequest(consumersPerTopic: count) }
 
@@ -33,7 +33,7 @@ import Testing
     let cursor = try #require(topic.consumers.furthest.first)
     #expect(cursor.name == "c" && cursor.kind == .cursor && cursor.nextOffset == 2)
     #expect(cursor.lag == 2 && cursor.members == 1 && cursor.idle == 0)
-    // A record of 10 and one of 20 bytes, each with its length word.
+    // Two records of 10 and 20 bytes, each with its length word.
     #expect(cursor.bytes == 38)
     // The first of them is ten seconds old.
     #expect((10_000..<10_100).contains(cursor.age), "\(cursor.age)")
@@ -46,7 +46,7 @@ import Testing
     let done = try #require(try setting.snapshot(Self.request(5)).topics.first?.consumers)
     #expect(done.behind == 0 && done.furthest.first?.age == 0 && done.furthest.first?.bytes == 0)
     #expect(done.furthest[0].members == 0 && (2_900..<3_100).contains(done.furthest[0].idle))
-    // Nothing is looked at unless it is asked for.
+    // Consumers are computed only on request.
     #expect(try setting.snapshot().topics[0].consumers == ConsumerSummary())
   }
 
@@ -135,7 +135,7 @@ import Testing
     setting.publish([1], from: 0, by: publisher)
     setting.run(for: .seconds(7))
     let subscriptions = try setting.topic("t").subscriptions
-    // The one that is behind stands first.
+    // The lagging subscription comes first.
     #expect(subscriptions.map(\.lag) == [1, 0])
     #expect((6_900..<7_100).contains(subscriptions[0].starved) && subscriptions[0].blocked == 0)
     #expect((6_900..<7_100).contains(subscriptions[0].age))
@@ -144,7 +144,7 @@ import Testing
   }
 }
 
-/// The same of a topic on disk.
+/// The same for a topic on disk.
 @Suite struct StoredConsumerLagTests {
   @Test func aCursorBelowTheRecordsInMemoryIsFoundInTheStore() throws {
     let setting = try DurableSetting()
@@ -152,14 +152,14 @@ import Testing
     _ = try client.create("t", DurableSetting.durable())
     try client.publishAll((0..<5).map { "record \($0)" }, to: "t")
     try client.moveCursor("c", of: "t", to: .offset(2))
-    // In the next life of the broker no record is in memory.
+    // After a restart no record is in memory.
     try setting.restart()
     let again = try setting.client()
     let info = try again.show("t")
     let cursor = try #require(info.consumers.first)
     #expect(info.consumerCount == 1 && cursor.name == "c" && cursor.lag == 3)
     #expect(cursor.age != TopicInfo.Consumer.unknown && cursor.age < 600_000)
-    // Three records of eight bytes, each with its length word; batches count evenly.
+    // Three records of eight bytes, each with its length word; the bytes of a batch are divided evenly.
     #expect(cursor.bytes == 36, "\(cursor.bytes)")
   }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Which subscription is shown as stopping producers, with which limit, and since when.
+/// Which subscription is shown as blocking producers, with which limit, and since when.
 @Suite struct HolderTests {
   /// Publishes one record whenever one is granted.
   private struct Source {
@@ -82,7 +82,7 @@ import Testing
     let shown = try all(setting)
     #expect(shown[0].lastMinute == 0 && shown[0].lastFiveMinutes == 0)
     #expect(shown[1].lastMinute > 400 && shown[1].lastMinute == shown[1].lastFiveMinutes)
-    // What holds the topic up in all is what its subscribers do.
+    // Only the subscribers block the topic.
     let holds = try setting.topic("t").holds
     #expect(holds.map(\.reason) == [.subscribers])
     #expect(holds.first?.milliseconds ?? 0 >= shown[1].holding)
@@ -105,7 +105,7 @@ import Testing
     #expect((10_000...11_000).contains(found[0].holding), "\(found[0])")
     #expect((800...950).contains(found[0].lastMinute), "\(found[0])")
     #expect(found[1].lastMinute == 0)
-    // After a pause it begins anew, and the shares remember.
+    // After a pause the time restarts, while the shares keep the past.
     slow.send(Demand(grantedThrough: 5_000).encoded(stream: 1))
     source.run(for: .milliseconds(1_500))
     #expect(try holders(setting).isEmpty)
@@ -128,7 +128,7 @@ import Testing
     slower.send(Demand(grantedThrough: 50).encoded(stream: 1))
     source.run(for: .seconds(3))
     #expect(try holders(setting) == [Holder(connection: 1, limit: .demand)])
-    // Not since it came, but since the other one lets producers go on.
+    // Not since it subscribed, but since the other one stopped blocking producers.
     let found = try all(setting)
     #expect((2_900...3_100).contains(found[0].holding), "\(found[0])")
     #expect(found[1].lastMinute > 0)
@@ -142,7 +142,7 @@ import Testing
     var source = try Source(setting, size: 10)
     source.run(for: .seconds(2))
     #expect(try holders(setting) == [Holder(connection: 1, limit: .demand)])
-    // The other overtakes it, in many steps. The first has never moved, and what it has cost is counted.
+    // The other subscription overtakes it, in many steps. The first one hasn't moved, and the time that it blocked producers counts.
     for granted: UInt64 in 11...60 {
       other.send(Demand(grantedThrough: granted).encoded(stream: 1))
       source.run(for: .milliseconds(50))
@@ -180,7 +180,7 @@ import Testing
       try holders(setting) == [
         Holder(connection: 1, limit: .groupDemand), Holder(connection: 2, limit: .groupDemand),
       ])
-    // One member asks for more: all of them are let go on until that is used up.
+    // When one member requests more, none blocks producers until that is used up.
     members[0].send(Demand(grantedThrough: 4).encoded(stream: 1))
     source.run(for: .seconds(1))
     #expect(source.published == 7)
@@ -233,7 +233,7 @@ import Testing
     let topic = try setting.topic("t")
     #expect(topic.subscriptions.isEmpty)
     #expect(topic.holds.map(\.reason) == [.subscribers])
-    // The producer leaves: nothing is stopped any more.
+    // The producer leaves: nothing is blocked any longer.
     source.peer.leave()
     setting.run(for: .seconds(2))
     #expect(try setting.topic("t").holds.map(\.milliseconds) == [0])

@@ -7,11 +7,11 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Records of a topic, as they are shown without attaching a stream.
+/// Reading records of a topic without attaching a stream.
 @Suite struct RecordScanTests {
   private typealias Item = (key: String?, headers: [(name: String, value: String)], payload: String)
 
-  /// A page, or the code of the refusal.
+  /// A page, or the error.
   private static func page(
     _ query: RecordQuery, of topic: String = "t", _ setting: SnapshotSetting
   ) throws -> Result<RecordPage, WireError> {
@@ -125,7 +125,7 @@ import Testing
     }
   }
 
-  /// Pages that follow one another, in either direction, show each wanted record once, whatever their limits.
+  /// Consecutive pages, in either direction, contain each matching record once, whatever their limits.
   @Test(arguments: [1, 3, 100], [1, 2_000, Int.max])
   func pagesLeaveNothingOutAndRepeatNothing(count: Int, scanned: Int) throws {
     for isCompact in [false, true] {

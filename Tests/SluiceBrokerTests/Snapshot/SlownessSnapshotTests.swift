@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// Why a subscriber is behind and for how long, in simulated time.
+/// Why and for how long a subscriber lags, in simulated time.
 @Suite struct SlownessSnapshotTests {
   private func shown(_ setting: SnapshotSetting) throws -> [TopicInfo.Subscription] {
     try setting.topic("t").subscriptions.map(\.info).sorted { $0.connection < $1.connection }
@@ -39,7 +39,7 @@ import Testing
     for info in infos {
       #expect((6_500..<7_500).contains(info.slow) && (6_500..<7_500).contains(info.age), "\(info)")
     }
-    // TOPIC_INFO tells the same.
+    // TOPIC_INFO contains the same.
     let topic = try #require(setting.broker.core.registry.find("t"))
     let loop = setting.brokerLoops[0]
     let found = Shared<TopicInfo?>(nil)

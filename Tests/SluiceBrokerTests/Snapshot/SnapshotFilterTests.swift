@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceBroker
 
-/// Connections, cursors and groups that are looked for by a part of their texts.
+/// Connections, cursors and groups selected by a part of their texts.
 @Suite struct SnapshotFilterTests {
   private func found(
     _ filter: String, in setting: SnapshotSetting, connections: Int = 100, consumers: Int = 0

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// A broker in a calm simulated world, peers that do what they are told, and what the broker shows of itself.
+/// A broker in a calm simulated world, scripted peers, and the broker's snapshots.
 final class SnapshotSetting {
   static let address = SocketAddress.host("broker", port: 7420)
 
@@ -27,7 +27,7 @@ final class SnapshotSetting {
     try broker.start()
   }
 
-  /// A peer that has been welcomed.
+  /// A peer that has received WELCOME.
   func peer(_ name: String) throws -> ScenePeer {
     let peer = ScenePeer(world, Self.address)
     peer.send(Hello(maximumFrame: 1 << 20, keepalive: 0, name: name).encoded(stream: 0))
@@ -55,7 +55,7 @@ final class SnapshotSetting {
     return peer
   }
 
-  /// Records of so many bytes, in one batch.
+  /// Publishes records of these sizes in bytes, in one batch.
   func publish(_ sizes: [Int], from sequence: UInt64, by peer: ScenePeer) {
     peer.send(SessionProbe.publishFrame(SessionProbe.batch(sizes), from: sequence, stream: 1))
     run()
@@ -73,7 +73,7 @@ final class SnapshotSetting {
     check()
   }
 
-  /// What must hold after every step.
+  /// Checks the invariants that hold after every step.
   private func check() {
     for topic in broker.core.registry.all {
       if let violation = topic.grantViolation { Issue.record("\(topic.name) \(violation)") }

@@ -7,7 +7,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What a broker shows of itself.
+/// Snapshots of a broker.
 @Suite struct SnapshotTests {
   @Test func everybodyIsShownWithWhatTheyHave() throws {
     let setting = try SnapshotSetting(loops: 2)
@@ -91,7 +91,7 @@ import Testing
     let snapshot = try setting.snapshot()
     #expect(snapshot.connectionCount == 0)
     #expect(snapshot.topics.first?.traffic.received == 1)
-    // The same without loops to ask.
+    // The same after its loops have ended.
     for loop in setting.brokerLoops { loop.stop() }
     let found = Shared<BrokerSnapshot?>(nil)
     setting.broker.snapshot { gathered in found.update { $0 = gathered.assembled() } }
@@ -117,7 +117,7 @@ import Testing
     setting.run(for: .milliseconds(100))
     late.send(Demand(grantedThrough: .max).encoded(stream: 1))
     setting.run(for: .milliseconds(10))
-    // It hadn't asked when the record came.
+    // It had no demand when the record arrived.
     #expect(try setting.snapshot().latency.count == 0)
     for sequence: UInt64 in 1...5 { setting.publish([1], from: sequence, by: publisher) }
     let latency = try setting.snapshot().latency

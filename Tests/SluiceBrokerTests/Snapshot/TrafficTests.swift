@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceBroker
 @testable import SluiceTopics
 
-/// What has gone through a topic, as a broker counts it.
+/// A broker's counters of a topic's traffic.
 @Suite struct TrafficTests {
   @Test func recordsAndBytesAreCountedOnBothSides() throws {
     let setting = try SnapshotSetting()
@@ -13,7 +13,7 @@ import Testing
     let subscribers = [
       try setting.subscriber("t", granted: .max), try setting.subscriber("t", granted: 3),
     ]
-    // So many are any number, too, and would make the sum smaller.
+    // A grant this large counts as unlimited; added up, it would overflow the sum.
     _ = try setting.subscriber("u", granted: .max - 7)
     _ = try setting.subscriber("u", granted: 5)
     #expect(try setting.topic("u").traffic.requested == 5)
@@ -21,7 +21,7 @@ import Testing
     setting.publish([3, 4], from: 2, by: publisher)
     let traffic = try setting.topic("t").traffic
     #expect(traffic.received == 4)
-    // Each with its length word.
+    // Each record with its length word.
     #expect(traffic.receivedBytes == 10 + 4 * 4)
     #expect(traffic.acknowledged == 4)
     #expect(traffic.granted == publisher.granted[1])
@@ -76,7 +76,7 @@ import Testing
     setting.run(for: .seconds(5))
     setting.publish([1], from: 0, by: publisher)
     setting.run(for: .seconds(5))
-    // It has what there is, and nothing was missing.
+    // It has all available records, and hasn't waited for any.
     #expect(try setting.topic("t").traffic.starved == 0)
     setting.publish([1], from: 1, by: publisher)
     setting.run(for: .milliseconds(300))

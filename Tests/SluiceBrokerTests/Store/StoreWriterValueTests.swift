@@ -8,7 +8,7 @@ import Testing
 
 @Suite("What a store's writer keeps, as values")
 struct StoreWriterValueTests {
-  /// A topic that never has anything to be stored.
+  /// A topic that never has anything to store.
   private final class IdleTopic: DurableTopic {
     let name: String
     var storage: StoreTopicState? { nil }
@@ -50,7 +50,7 @@ struct StoreWriterValueTests {
     #expect(underWay.next() == 1)
     underWay.add("a", since: Self.time(5))
     flush(1)
-    // One that settles at once isn't under way.
+    // A commit that settles immediately isn't in progress.
     #expect(underWay.next() == 2)
     #expect(underWay.next() == 3)
     underWay.add("c", since: Self.time(6))
@@ -151,7 +151,7 @@ struct StoreWriterValueTests {
     #expect(!space.hasGarbage && !space.free(piece) && pieces.isEmpty)
     space.topicDeleted()
     #expect(space.hasGarbage)
-    // What can't be freed is left for the next deletion.
+    // Space that can't be freed is left for the next deletion.
     #expect(!space.free { () throws(StoreError) in throw StoreError(.failed, "broken") })
     #expect(!space.hasGarbage)
   }
@@ -193,7 +193,7 @@ struct StoreWriterValueTests {
       waiting(2, publishers: 3)
         == .waiting(publishers: 3, bytes: 0, isFull: false, milliseconds: 1_000))
     #expect(waiting(61, publishers: 3, bytes: 5) == nil)
-    // Another kind of failure is told; since when producers wait stays.
+    // Another kind of failure is reported; the time since when producers wait stays.
     #expect(
       reports.failed(StoreError(.full, "full"), at: Self.time(61_500))
         == .failed(message: "full", isFull: true))

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("What waits to be committed, in portions of a commit")
 struct UncommittedTailTests {
-  /// Appends a record of so many bytes with its word.
+  /// Appends a record of `bytes` bytes, its length word included.
   private static func append(_ bytes: Int, to tail: inout UncommittedTail) {
     let size = UInt32(bytes - 4)
     let item = withUnsafeBytes(of: size.littleEndian) { Array($0) } + Array(repeating: 1, count: bytes - 4)
@@ -23,7 +23,7 @@ struct UncommittedTailTests {
     return first.firstOffset..<last.endOffset
   }
 
-  /// Seven records of 100 bytes, three to a commit. A topic's row came first.
+  /// Seven records of 100 bytes, three to a commit, after a topic's row.
   private static func waiting() -> UncommittedTail {
     var tail = UncommittedTail(StoredExtent(), commitBytes: 350)
     tail.noteRow()
@@ -94,7 +94,7 @@ struct UncommittedTailTests {
     #expect(Self.take(1, of: &tail).map(Self.offsets) == [0..<3])
     let rest = Self.take(2, of: &tail)
     #expect(rest.map(Self.offsets) == [3..<6, 6..<7])
-    // The last one is joined by what has come since.
+    // Records appended since join the last one.
     tail.undo(rest[1])
     Self.append(100, to: &tail)
     #expect(Self.take(1, of: &tail).map(Self.offsets) == [6..<8])

@@ -1,9 +1,9 @@
 import TestSupport
 
-/// Gives any frames to the client's side: no broker may harm it.
+/// Passes arbitrary frames to the client: no broker may harm it.
 enum ClientProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
-    /// Frames to a session, and what the client does with one besides: see ``ClientSessionScene``.
+    /// Frames to a session, and the client's own actions on it: see ``ClientSessionScene``.
     case clientSessions
     /// Frames to a whole client: see ``ClientScene``.
     case clients

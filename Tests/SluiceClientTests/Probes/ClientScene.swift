@@ -7,9 +7,9 @@ import TestSupport
 
 @testable import SluiceClient
 
-/// A client in a simulated world that subscribes, publishes and asks, and a broker that answers with anything.
+/// A client in a simulated world that subscribes, publishes and sends requests, and a broker that replies with arbitrary frames.
 ///
-/// Subscribers must get no more than they asked for, in order, and everything must have come to an end when the client is closed.
+/// Subscribers must get records in order and no more than their demand. Once the client is closed, everything must have completed.
 final class ClientScene {
   private let world = SimulatedWorld(seed: 1, loops: 0, conditions: .calm)
   private let broker: HostileBroker
@@ -128,7 +128,7 @@ final class ClientScene {
     }
   }
 
-  // @unchecked: belongs to the world's only thread.
+  // @unchecked: used only on the world's single thread.
   private final class Answers: @unchecked Sendable {
     var expected = 0
     var came = 0

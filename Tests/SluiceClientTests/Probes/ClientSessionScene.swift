@@ -4,11 +4,11 @@ import TestSupport
 
 @testable import SluiceClient
 
-/// A client's session, with subscriptions, publications and requests that come and go, and a broker that sends anything.
+/// A client's session, with subscriptions, publications and requests that open and close, and a broker that sends arbitrary frames.
 struct ClientSessionScene {
   private var session: ClientSession
   private var isOpen = false
-  /// What was asked for, and what came, of each subscription; what may be published, and was, of each publication.
+  /// The demand and the received records of each subscription; the grants and the published records of each publication.
   private var asked: [UInt32: UInt64] = [:]
   private var received: [UInt32: UInt64] = [:]
   private var granted: [UInt32: UInt64] = [:]
@@ -16,7 +16,7 @@ struct ClientSessionScene {
   private var committing: Set<UInt32> = []
   private var now: UInt64 = 0
 
-  /// A byte for what happens, then what that needs. Ends with the connection.
+  /// Reads a byte that selects the event, then its arguments, until the connection ends.
   static func play(_ input: ProbeInput) throws {
     var frames = ProbeFrames(input)
     let first = frames.input.byte()
@@ -79,7 +79,7 @@ struct ClientSessionScene {
     let count = UInt32(clamping: min(UInt64(count), available))
     let first = session.publish(stream, count: count, bytes: Int(clamping: session.availableBytes(stream)))
     guard first == published[stream] else { throw ProbeViolation("PUBLISH goes on at \(first)") }
-    // So many are never published; the count begins anew.
+    // The count wraps around; no client publishes that many records.
     published[stream] = first &+ UInt64(count)
     guard granted[stream] == .max || published[stream] ?? 0 <= granted[stream] ?? 0 else {
       throw ProbeViolation("\(published[stream] ?? 0) records are published, beyond \(granted[stream] ?? 0)")
@@ -97,7 +97,7 @@ struct ClientSessionScene {
 
   // MARK: What the broker does
 
-  /// Returns false when the connection is over.
+  /// Returns false if the connection has ended.
   private mutating func receive(_ frame: [UInt8]) throws -> Bool {
     try withExactMemory(frame) { frame in
       let header = FrameHeader(at: frame.baseAddress!)

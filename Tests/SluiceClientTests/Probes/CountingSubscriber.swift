@@ -2,8 +2,8 @@ import ReactiveCore
 import SluiceClient
 import TestSupport
 
-/// A subscriber of anything that counts what it asks for and what it gets.
-// @unchecked: belongs to the world's only thread.
+/// A subscriber of any values that counts its demand and the values received.
+// @unchecked: used only on the world's single thread.
 final class CountingSubscriber: @unchecked Sendable {
   private let manner: UInt8
   private var asked = Subscribers.Demand.none
@@ -11,7 +11,7 @@ final class CountingSubscriber: @unchecked Sendable {
   private var subscription: (any Subscription)?
   private var isCancelled = false
   private var hasCompleted = false
-  /// Of each topic, the offset of the last record.
+  /// The offset of the last record, by topic.
   private var last: [String: UInt64] = [:]
   private(set) var violation: ProbeViolation?
 
@@ -21,7 +21,7 @@ final class CountingSubscriber: @unchecked Sendable {
 
   var isOver: Bool { isCancelled || hasCompleted }
 
-  /// Asks for more, or leaves.
+  /// Requests more, or cancels.
   func act(_ byte: UInt8) {
     guard let subscription, !isOver else { return }
     if byte == 0 {
@@ -63,7 +63,7 @@ extension CountingSubscriber: Subscriber {
 }
 
 extension Publisher where Output == TopicRecord, Failure == ClientError {
-  /// Looks at all there is of each record.
+  /// Reads every property of each record.
   func feed(_ subscriber: CountingSubscriber) {
     map { record -> Void in
       _ = record.string

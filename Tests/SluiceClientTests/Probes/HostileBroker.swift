@@ -3,8 +3,8 @@ import SluiceIO
 import SluiceSimulation
 import SluiceWire
 
-/// A broker's end of one connection after the other: welcomes each client, and sends given frames to the last one.
-// @unchecked: belongs to the world's only thread.
+/// The broker's end of one connection after another: sends WELCOME to each client, and given frames to the last one.
+// @unchecked: used only on the world's single thread.
 final class HostileBroker: ByteStreamHandler, @unchecked Sendable {
   let address = SocketAddress.host("broker", port: 7420)
   private let loop: SimulatedLoop

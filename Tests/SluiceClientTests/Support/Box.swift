@@ -1,5 +1,5 @@
-/// A variable that closures of one thread share.
-// @unchecked: used by that thread alone.
+/// A variable shared by closures of one thread.
+// @unchecked: used only on that thread.
 final class Box<Value>: @unchecked Sendable {
   var value: Value
 

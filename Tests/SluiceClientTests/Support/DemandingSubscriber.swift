@@ -3,23 +3,23 @@ import SluiceClient
 import SluiceIO
 import Testing
 
-/// A subscriber that asks in one of many ways, and checks each call against the rules.
+/// A subscriber that requests values in one of several ways, and checks each call against the rules.
 ///
-/// On one thread, of a simulated world.
+/// Used on the single thread of a simulated world.
 final class DemandingSubscriber<Input>: Subscriber, @unchecked Sendable {
   typealias Failure = ClientError
 
-  /// How it asks for more.
+  /// How it requests more.
   enum Manner: CaseIterable {
-    /// Once, without limit.
+    /// Once, unlimited.
     case unlimited
-    /// So many at first, and one more for each value.
+    /// Several at first, and one more for each value.
     case oneForOne
     /// A burst when the last one is used up, from within the value.
     case bursts
     /// The same through the subscription instead of the returned demand.
     case reentrant
-    /// Now and then from outside, whatever came.
+    /// At times from outside, regardless of values.
     case fromOutside
   }
 
@@ -78,12 +78,12 @@ final class DemandingSubscriber<Input>: Subscriber, @unchecked Sendable {
     subscription?.cancel()
   }
 
-  /// As from a timer of the subscriber's.
+  /// Requests more from outside, like a timer of the subscriber.
   func poke(_ count: Int) {
     if manner == .fromOutside, !isCancelled { request(.max(count)) }
   }
 
-  /// `#expect` is too slow to stand by every value.
+  /// Calling `#expect` for every value would be too slow.
   private func expect(_ holds: Bool, _ rule: Comment) {
     if !holds { Issue.record(rule) }
   }

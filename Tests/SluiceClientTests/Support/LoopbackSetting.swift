@@ -13,7 +13,7 @@ final class LoopbackSetting: Sendable {
     var configuration = BrokerConfiguration()
     configuration.listen = [.host("127.0.0.1", port: 0)]
     configuration.loops = 1
-    // This process may be held up for a while.
+    // This process may be delayed for a while.
     configuration.limits.keepalive = 0
     configuration.limits.handshake = .seconds(600)
     configuration.topicDefaults = TopicSettings(
@@ -23,7 +23,7 @@ final class LoopbackSetting: Sendable {
     client = try await Self.connect(to: address)
   }
 
-  /// Another client of it.
+  /// Connects another client.
   func connect(_ configure: (inout ClientOptions) -> Void = { _ in }) async throws -> Client {
     try await Self.connect(to: address, configure)
   }
@@ -49,7 +49,7 @@ final class LoopbackSetting: Sendable {
     try await subject.flush()
   }
 
-  /// Breaks a client's connection off; it makes another.
+  /// Breaks a client's connection; the client reconnects.
   static func breakOff(_ client: Client) {
     let core = client.core
     core.loop.execute {
@@ -58,20 +58,19 @@ final class LoopbackSetting: Sendable {
     }
   }
 
-  /// Returns when the broker has no subscriptions of a topic: which is at once, if the client's connection has stood since they were
-  /// cancelled.
+  /// Waits until the broker has no subscriptions of a topic. Returns immediately if the client's connection has been up since they were cancelled.
   func none(on topic: String, _ client: Client) async throws {
     while try await !client.topic(show: topic).subscriptions.isEmpty { await Task.yield() }
   }
 
-  /// Everything that was noted for the loop before has been done, and the broker has read what came of it.
+  /// Waits until the loop has done all queued work, and the broker has read the resulting frames.
   func settle() async throws {
     _ = try await client.ping()
   }
 }
 
 extension ReconnectPolicy {
-  /// Comes back at once.
+  /// A policy that reconnects immediately.
   static var quick: ReconnectPolicy {
     var policy = ReconnectPolicy()
     policy.initialDelay = .milliseconds(1)

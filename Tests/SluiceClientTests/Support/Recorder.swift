@@ -1,7 +1,7 @@
 import ReactiveCore
 import SluiceClient
 
-/// What a subscriber hears, in order.
+/// An event of a subscriber.
 enum Heard: Equatable, CustomStringConvertible {
   case subscription
   case value(String)
@@ -48,7 +48,7 @@ enum Heard: Equatable, CustomStringConvertible {
   }
 }
 
-/// A subscriber that writes down what it hears, and does as it is told.
+/// A subscriber that records its events and requests values as the test says.
 ///
 /// Used on one thread at a time.
 final class Recorder<Input>: Subscriber, @unchecked Sendable {
@@ -57,7 +57,7 @@ final class Recorder<Input>: Subscriber, @unchecked Sendable {
   var history: [Heard] = []
   var subscription: (any Subscription)?
   let initial: Subscribers.Demand
-  /// What each value is answered with; may use the subscription.
+  /// Returns the additional demand for a value; may use the subscription.
   var answer: (Recorder, Input) -> Subscribers.Demand
 
   init(

@@ -10,7 +10,7 @@ import Testing
 final class RuleScene {
   /// Whether the connection is reset while the subscription is active.
   enum Phase: CaseIterable, Sendable { case steady, reconnect }
-  /// What the topic's values are.
+  /// The kind of the topic's values.
   enum Kind: CaseIterable, Sendable { case records, decoded }
 
   struct Variant: CustomTestStringConvertible, Sendable {
@@ -39,11 +39,11 @@ final class RuleScene {
 
   func settle() { stage.world.run(for: .seconds(1)) }
 
-  /// Resets the connection, or doesn't, and goes on when all is as it was before.
+  /// In the reconnect phase, resets the connection and waits until it is restored.
   func disturb() throws {
     settle()
     guard variant.phase == .reconnect else { return }
-    // The subscribers' is the youngest.
+    // The subscribers' connection is the newest.
     let connection = try #require(stage.world.network.connections.last)
     connection.reset()
     let isBack = stage.world.run(limit: .seconds(60)) { [stage] in
@@ -53,7 +53,7 @@ final class RuleScene {
     settle()
   }
 
-  /// Publishes so many more numbers, from 0 on.
+  /// Publishes the next `count` numbers, starting from 0.
   func publish(_ count: Int) throws {
     for _ in 0..<count { subject.send(Message("\(subject.acceptedCount)")) }
     try stage.wait(subject.flush(completion:))
@@ -72,40 +72,40 @@ final class RuleScene {
     }
   }
 
-  /// The client is gone, without a word to its subscribers from here.
+  /// Closes the client, which ends its subscriptions.
   func closeClient() {
     client.close()
     settle()
   }
 
-  /// How many subscriptions the broker has.
+  /// The number of subscriptions at the broker.
   func subscriptions() throws -> Int {
     try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.count
   }
 
-  /// How many records the broker has sent to each.
+  /// The number of records that the broker has sent to each subscription.
   func sent() throws -> [UInt64] {
     try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.map(\.sent).sorted()
   }
 }
 
-/// A subscriber that holds each call against the rules, and does as it is told.
-// @unchecked: on one thread, of a simulated world.
+/// A subscriber that checks each call against the rules and requests values as the test says.
+// @unchecked: used only on the thread of a simulated world.
 final class RuleSubscriber: Subscriber, @unchecked Sendable {
   typealias Input = String
   typealias Failure = ClientError
 
-  /// Each signal, in order.
+  /// All signals, in order.
   private(set) var signals: [String] = []
   private(set) var values: [String] = []
   private(set) var completion: Subscribers.Completion<ClientError>?
   private(set) var subscription: (any Subscription)?
-  /// What was asked for in all.
+  /// The total demand.
   private(set) var requested = Subscribers.Demand.none
   private(set) var isCancelled = false
-  /// What went against the rules.
+  /// The violations of the rules.
   private(set) var violations: [String] = []
-  /// How many signals are being heard at the moment; and the most that were.
+  /// The number of signals in progress, and its maximum.
   private(set) var depth = 0
   private(set) var deepest = 0
 
@@ -113,8 +113,8 @@ final class RuleSubscriber: Subscriber, @unchecked Sendable {
   private let answer: (RuleSubscriber, String) -> Subscribers.Demand
 
   /// - Parameters:
-  ///   - first: what it asks for at first.
-  ///   - answer: what it returns for a value; it may use the subscription.
+  ///   - first: the first demand.
+  ///   - answer: returns the additional demand for a value; may use the subscription.
   init(
     _ first: Subscribers.Demand,
     _ answer: @escaping (RuleSubscriber, String) -> Subscribers.Demand = { _, _ in .none }
@@ -162,7 +162,7 @@ final class RuleSubscriber: Subscriber, @unchecked Sendable {
     isCancelled = true
   }
 
-  /// Forgets its subscription, as subscribers do at the end.
+  /// Releases its subscription, as subscribers do at the end.
   func release() { subscription = nil }
 
   private func hear(_ signal: String, _ body: () -> Void) {
@@ -177,7 +177,7 @@ final class RuleSubscriber: Subscriber, @unchecked Sendable {
   }
 }
 
-/// Hands records on as their text, call by call.
+/// Passes records on as text, call by call.
 private struct RecordAdapter: Subscriber {
   typealias Input = TopicRecord
   typealias Failure = ClientError

@@ -8,9 +8,9 @@ import Testing
 
 @testable import SluiceClient
 
-/// The broker's end of one connection as a test plays it: takes down the client's frames, sends what it is told.
+/// The broker's end of one connection, controlled by a test: records the client's frames, and sends frames on request.
 ///
-/// On a simulated network, in one thread.
+/// On a simulated network, on one thread.
 final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   struct Received: Equatable, CustomStringConvertible {
     var type: FrameType
@@ -46,18 +46,18 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
   private(set) var stream: (any ByteStream)?
   private(set) var received: [Received] = []
   private(set) var isOver = false
-  /// The last one.
+  /// The last HELLO.
   private(set) var hello: Hello?
-  /// Connections so far.
+  /// The number of connections so far.
   private(set) var accepted = 0
-  /// Keepalives are answered by themselves unless this is false.
+  /// Whether PINGs are answered automatically.
   var answersPings = true
   private let welcome: Welcome?
   private var decoder = FrameDecoder(maximumFrame: 1 << 24)
 
   /// - Parameters:
-  ///   - welcome: what HELLO is answered with; nil leaves that to the test.
-  ///   - bytesPerSecond: what the line carries; nil for any number.
+  ///   - welcome: the reply to HELLO; nil leaves that to the test.
+  ///   - bytesPerSecond: the rate of the connection; nil for unlimited.
   convenience init(_ welcome: Welcome? = .test(), seed: UInt64 = 1, bytesPerSecond: Int? = nil) throws {
     var conditions = SimulatedConditions.calm
     conditions.bytesPerSecond = bytesPerSecond
@@ -68,7 +68,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
 
   /// A broker beside another one, for the same clients.
   ///
-  /// - Parameter network: where it listens; nil for the world's network.
+  /// - Parameter network: the network on which it listens; nil for the world's network.
   convenience init(
     _ welcome: Welcome? = .test(), at address: SocketAddress, beside other: ScriptedBroker,
     on network: (any Network)? = nil
@@ -87,7 +87,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     loop = world.makeLoop(name: "\(address)")
     let network = network ?? world.network
     _ = try network.listen(at: address, group: LoopGroup([loop])) { [unowned self] stream, _ in
-      // Another connection takes the place of the last one.
+      // A new connection replaces the last one.
       self.stream = stream
       decoder = FrameDecoder(maximumFrame: 1 << 24)
       isOver = false
@@ -101,7 +101,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     try #require(try result(configure)).get()
   }
 
-  /// What connecting leads to; nil when it leads to nothing.
+  /// The result of connecting; nil if there is none.
   func result(_ configure: (inout ClientOptions) -> Void = { _ in }) throws -> Result<Client, ClientError>? {
     var options = ClientOptions()
     options.name = "scripted"
@@ -139,7 +139,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
     loop.perform { stream?.close() }
   }
 
-  /// Breaks the connection off, and lets the client make another, of which only HELLO has come then.
+  /// Breaks the connection, and lets the client reconnect up to its HELLO.
   func breakOff() {
     let before = accepted
     world.network.connections.last?.reset()
@@ -149,19 +149,19 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
 
   // MARK: What came
 
-  /// Lets everything happen that is under way.
+  /// Runs the world until pending frames have arrived.
   func settle() {
     world.run(for: .milliseconds(5))
   }
 
-  /// What came since the last call, after everything that is under way has happened.
+  /// The frames received since the last call, including those in transit.
   func takeReceived() -> [Received] {
     settle()
     defer { received = [] }
     return received
   }
 
-  /// The one frame that came since the last call.
+  /// The single frame received since the last call.
   func takeOnly<F: Frame>(_ type: F.Type = F.self) throws -> F {
     let frames = takeReceived()
     try #require(frames.count == 1, "\(frames)")
@@ -217,7 +217,7 @@ final class ScriptedBroker: ByteStreamHandler, @unchecked Sendable {
 }
 
 extension ScriptedBroker {
-  /// Subscribes, and lets the subscription stand on its stream. Returns what was asked for.
+  /// Opens a subscription on its stream. Returns the client's request.
   @discardableResult
   func subscribe<S: Subscriber>(
     _ subscriber: S, to topic: RemoteTopic<TopicRecord>, from offset: UInt64 = 0, stream: UInt32 = 1

@@ -5,7 +5,7 @@ import Testing
 @testable import SluiceClient
 @testable import SluiceSimulation
 
-/// A broker and clients in one thread, on a simulated network: each on a loop of its own.
+/// A broker and clients on one thread and a simulated network, each on its own loop.
 final class Stage {
   let world: SimulatedWorld
   private(set) var broker: Broker
@@ -27,19 +27,19 @@ final class Stage {
     try broker.start()
   }
 
-  /// The broker's process is killed, with all that it had in memory.
+  /// Kills the broker's process; the contents of its memory are lost.
   func crash() {
     world.network.crash(brokerLoop)
   }
 
-  /// Another broker at the same address, which knows nothing.
+  /// Starts another broker at the same address, without any state.
   func restart() throws {
     brokerLoop = world.makeLoop(name: "broker'")
     broker = try Broker(configuration, network: world.network, group: LoopGroup([brokerLoop]))
     try broker.start()
   }
 
-  /// A client that makes another connection when it loses one.
+  /// A client that reconnects when it loses its connection.
   func persistentClient(
     _ name: String = "test", _ configure: (inout ClientOptions) -> Void = { _ in }
   ) throws -> Client {
@@ -50,17 +50,17 @@ final class Stage {
     }
   }
 
-  /// Breaks off the connection that was made first of those that stand.
+  /// Resets the oldest open connection.
   func reset() {
     world.network.connections.first { !$0.isOver }?.reset()
   }
 
-  /// The connection that was made last from a loop.
+  /// The newest connection of a loop.
   func latestConnection(of loop: SimulatedLoop) -> SimulatedConnection? {
     world.network.connections.last { $0.clientSide.loop === loop }
   }
 
-  /// A client on a loop of its own.
+  /// A client on its own loop.
   func client(_ name: String = "test", _ configure: (inout ClientOptions) -> Void = { _ in }) throws -> Client
   {
     let loop = world.makeLoop(name: name)
@@ -73,7 +73,7 @@ final class Stage {
     }
   }
 
-  /// Starts something, and lets the world go on until its completion is called.
+  /// Starts an operation, and runs the world until its completion is called.
   func wait<Value: Sendable>(
     _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
   ) throws -> Value {
@@ -83,7 +83,7 @@ final class Stage {
     return try result.get()
   }
 
-  /// The error that something fails with.
+  /// The error of a failing operation.
   func failure<Value: Sendable>(
     _ start: (@escaping @Sendable (Result<Value, ClientError>) -> Void) -> Void
   ) throws -> ClientError? {
@@ -101,7 +101,7 @@ final class Stage {
     try wait(subject.flush(completion:))
   }
 
-  /// How many subscriptions the broker has on a topic; nil when it has no such topic.
+  /// The number of subscriptions to a topic; nil if the broker has no such topic.
   func subscriptions(_ topic: String, _ client: Client) throws -> Int? {
     try? Int(wait { client.topic(show: topic, completion: $0) }.summary.subscriptions)
   }

@@ -4,12 +4,12 @@ import Synchronization
 
 /// A publisher that records its subscribers and their requests. Safe from any thread.
 ///
-/// Each subscription gives messages of its own, "0.0", "0.1" and so on: its number, and the message's.
+/// Each subscription delivers its own messages, "0.0", "0.1" and so on: the numbers of the subscription and the message.
 final class TestSource: Publisher, Sendable {
   typealias Output = Message
   typealias Failure = ClientError
 
-  /// How many messages each subscription gives by itself, as they are asked for.
+  /// How many messages each subscription delivers by itself, on demand.
   let count: Int
   /// How it ends after them; nil if it doesn't.
   let ending: Subscribers.Completion<ClientError>?
@@ -23,7 +23,7 @@ final class TestSource: Publisher, Sendable {
   /// All subscriptions so far.
   var all: [Link] { links.withLock { $0 } }
 
-  /// Those that are neither cancelled nor over.
+  /// The subscriptions that are neither cancelled nor ended.
   var active: [Link] { all.filter { !$0.isOver } }
 
   func receive<S: Subscriber>(subscriber: S) where S.Input == Message, S.Failure == ClientError {
@@ -35,7 +35,7 @@ final class TestSource: Publisher, Sendable {
     subscriber.receive(subscription: link)
   }
 
-  // @unchecked: the subscriber is safe from any thread, and what changes is in the mutex.
+  // @unchecked: the subscriber is safe from any thread, and mutable state is in the mutex.
   final class Link: Subscription, @unchecked Sendable {
     private struct State {
       var requested = Subscribers.Demand.none
@@ -90,7 +90,7 @@ final class TestSource: Publisher, Sendable {
       }
     }
 
-    /// Gives a message whether it was asked for or not, and even when cancelled.
+    /// Delivers a message regardless of demand, and even after cancellation.
     func give(_ message: Message) {
       state.withLock { $0.given += 1 }
       _ = subscriber.receive(message)

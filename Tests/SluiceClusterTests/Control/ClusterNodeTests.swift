@@ -46,7 +46,7 @@ struct ClusterNodeTests {
     #expect(scene.settle(limit: .seconds(30)))
     #expect(Self.keptShards(other) == ["16, not 32"])
     #expect(other.node.status.shards.count == 16 && scene.allViolations == [])
-    // One that was told nothing, or the cluster's number, has nothing to say.
+    // A node without a configured number of shards, or with the cluster's number, reports nothing.
     for (name, shards) in [("d", ClusterOptions.standardShards), ("e", 16)] {
       scene.change = { $0.shards = shards }
       let quiet = try scene.start(name)
@@ -129,7 +129,7 @@ struct ClusterNodeTests {
       #expect(scene.settle(limit: .seconds(2)))
       #expect(scene.takeOvers.count == before + owned)
     }
-    // The name may be used again at once.
+    // The name may be reused immediately.
     let began = scene.world.now
     try scene.start("a")
     #expect(scene.settle(limit: .seconds(10)))
@@ -137,7 +137,7 @@ struct ClusterNodeTests {
     #expect(scene.allViolations == [])
   }
 
-  /// The node's watch lives at that server in some of the runs, and goes on then.
+  /// In some of the runs the node's watch uses that server, and continues then.
   @Test("a node goes to another server of the engine when its own has lost the others", arguments: 1...9)
   func isolation(seed: UInt64) throws {
     let scene = try scene(seed: seed)

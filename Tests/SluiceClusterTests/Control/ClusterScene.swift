@@ -5,7 +5,7 @@ import SluiceSimulation
 
 @testable import SluiceCluster
 
-/// Nodes and an engine in one thread, made from a seed, with an oracle that looks at all of them.
+/// Nodes and an engine on one thread, made from a seed, with an oracle that checks all of them.
 final class ClusterScene {
   let world: SimulatedWorld
   let engine: EngineModel
@@ -34,7 +34,7 @@ final class ClusterScene {
     for member in running { member.perform { $0.close() } }
   }
 
-  /// The ways from a node to the engine's servers.
+  /// A node's own addresses of the engine's servers.
   func ways(of name: String) -> [NATSAddress] {
     if let known = aliases[name] { return known }
     let made = engine.makeAliases("10.2.\(aliases.count + 1)")
@@ -42,7 +42,7 @@ final class ClusterScene {
     return made
   }
 
-  /// Starts a node, also one that was there before.
+  /// Starts a node, or restarts one.
   @discardableResult
   func start(_ name: String) throws -> ModelMember {
     members.removeAll { $0.name == name && !$0.isRunning }
@@ -62,7 +62,7 @@ final class ClusterScene {
 
   // MARK: The oracle
 
-  /// Two nodes can begin to believe in one shard only when one of them is told something.
+  /// Two nodes can start to believe that they own the same shard only when one of them gets an event.
   private func check(_ member: ModelMember, _ event: ClusterEvent) {
     world.trace?("\(world.now.nanoseconds / 1_000_000) \(member.name): \(event)")
     switch event {
@@ -89,7 +89,7 @@ final class ClusterScene {
 
   var allViolations: [String] { violations + oracle.violations }
 
-  /// Whether each shard is where it belongs, and all nodes know it.
+  /// Whether each shard is at its target, and all nodes know it.
   var isSettled: Bool {
     let nodes = running
     guard !nodes.isEmpty, nodes.allSatisfy({ $0.node.control.session.session != nil }) else { return false }
@@ -109,7 +109,7 @@ final class ClusterScene {
     }
   }
 
-  /// What each node knows, for messages.
+  /// The state of each node, for messages.
   var summary: String {
     running.map { member in
       let status = member.node.status

@@ -7,12 +7,12 @@ import Testing
 
 @testable import SluiceCluster
 
-/// Nodes and an engine under faults that are drawn from a seed.
+/// Nodes and an engine under faults drawn from a seed.
 ///
-/// `SLUICE_SEED=n` plays one seed, and prints what happened; `SLUICE_SEEDS=m-n` plays these.
+/// `SLUICE_SEED=n` plays one seed, and prints its events; `SLUICE_SEEDS=m-n` plays those seeds.
 @Suite("Nodes of a cluster under faults")
 struct ClusterSeedTests {
-  /// Seeds that failed once, and fresh ones from a base that the clock gives.
+  /// Seeds that failed before, and new ones from a base given by the clock.
   private static let seeds: [UInt64] = {
     if let seed = variable("SLUICE_SEED").flatMap({ UInt64($0) }) { return [seed] }
     if let ends = variable("SLUICE_SEEDS")?.split(separator: "-").compactMap({ UInt64($0) }), ends.count == 2
@@ -25,7 +25,7 @@ struct ClusterSeedTests {
   }()
 
   private static let count: UInt64 = 100
-  /// Played without an initial delay, as they were when they failed: with one, another story follows from them.
+  /// Played without an initial delay, as when they failed; with a delay, their stories differ.
   private static let onceFailed: [UInt64] = [2, 37, 79, 1_059, 3_010, 795_437_500, 795_437_571, 795_447_866]
   /// Seeds that have failed since.
   private static let sinceDelay: [UInt64] = [795_745_489]
@@ -64,7 +64,7 @@ struct ClusterSeedTests {
   }
 }
 
-/// What happens in one run.
+/// The events of one run.
 final class ClusterStory {
   let scene: ClusterScene
   private(set) var problems: [String] = []
@@ -142,7 +142,7 @@ final class ClusterStory {
     for way in scene.ways(of: name) { world.network.heal(.host(way.host, port: way.port)) }
   }
 
-  /// Nothing is broken any more. Nodes that were asked to leave have gone, and some come back.
+  /// Ends all faults. Nodes that are leaving have gone, and some return.
   private func calmDown() throws {
     engine.heal()
     for name in names { heal(name) }

@@ -11,7 +11,7 @@ struct ClusterStatusTests {
     NodeRecord(writer: writer, count: 1, session: writer, state: state, address: "h:7420", version: "")
   }
 
-  /// The states by the nodes' names, so long after the last sign of each.
+  /// The states of the nodes by name, `silence` after the last message of each.
   private func states(after silence: Duration) -> [String: ClusterStatus.Node.State] {
     var control = ClusterControl(
       ClusterOptions(name: "b", advertisedAddress: "b:7420", engine: []), writer: 2)
@@ -56,7 +56,7 @@ struct ClusterStatusTests {
     #expect(states(after: .zero) == known)
     // Another node may be about to end its session.
     #expect(states(after: LeaseTimes().lease) == known)
-    // This node lives, whether the engine hears of it or not.
+    // This node is live, whether its messages reach the engine or not.
     #expect(states(after: .seconds(25)) == ["a": .silent, "b": .live, "c": .ended, "d": .silent])
   }
 }

@@ -2,13 +2,13 @@ import SluiceEngineModel
 
 @testable import SluiceCluster
 
-/// Checks the stream `SLUICE_CTL` message by message, as it is committed: sessions and terms follow the rules, whatever nodes believe.
+/// Checks each message of the stream `SLUICE_CTL` as it is committed: sessions and terms follow the rules, whatever nodes believe.
 final class ControlOracle {
   private(set) var violations: [String] = []
   private var nodes: [String: NodeRecord] = [:]
   private var shards: [Int: ShardRecord] = [:]
   private(set) var takes = 0
-  /// Those that the last owner has made for the next one.
+  /// The number of terms that an owner handed over to the next one.
   private(set) var gifts = 0
 
   func committed(_ stored: StreamContents.Message) {
@@ -29,7 +29,7 @@ final class ControlOracle {
   private func check(_ name: String, _ record: NodeRecord, _ sequence: UInt64) {
     let before = nodes[name]
     if record.session != sequence {
-      // Renewed or ended: the session must be the one that goes on. Ending it once more changes nothing.
+      // A renewal or an end must belong to the present session. Ending it again changes nothing.
       if before?.session != record.session || (before?.state == .ended && record.state != .ended) {
         fault("\(sequence): \(name) goes on with session \(record.session), which is over")
       }

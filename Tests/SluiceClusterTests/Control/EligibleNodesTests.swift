@@ -15,7 +15,7 @@ struct EligibleNodesTests {
       _ = directory.apply(record, sequence, at: now)
     }
 
-    /// The broker of a node has ten times the number of its session.
+    /// By default a node's broker has ten times the number of its session.
     mutating func join(
       _ name: String, session: UInt64, _ state: NodeRecord.State = .live, broker: UInt64? = nil,
       at milliseconds: Int = 0
@@ -53,7 +53,7 @@ struct EligibleNodesTests {
     #expect(cluster.eligible == ["a"])
     cluster.reach("b", broker: 20)
     #expect(cluster.eligible == ["a", "b"] && cluster.unreached == [])
-    // It is started again.
+    // It is restarted.
     cluster.join("b", session: 3)
     #expect(cluster.eligible == ["a"] && cluster.unreached == ["b"])
   }

@@ -17,7 +17,7 @@ struct EngineHealthTests {
     return try JSONDecoder().decode(StreamInfo.self, from: Data(text.utf8))
   }
 
-  /// A shard's stream that `leader` leads.
+  /// The stream of a shard, with that leader.
   private static func shard(
     led leader: String?, _ replicas: [(name: String, current: Bool, offline: Bool, lag: UInt64)],
     wanted: Int = 3,
@@ -100,7 +100,7 @@ struct EngineHealthTests {
         "server n1 of the engine has used 90 % of its max_f",
         "2 of 3 copies of what is stored are current: durab",
       ])
-    // Another server that answers, and knows no leader, makes nothing better.
+    // A reply of another server that knows no leader improves nothing.
     health.take(.failure(NATSError(.timeout, "no answer")))
     #expect(health.warnings.count == 2 && health.redundancy == nil)
     #expect(health.obstacle.hasPrefix("the engine has no majority") == false)
@@ -124,7 +124,7 @@ struct EngineHealthTests {
       obstacle(.noResponders, disabled: ["n1", "n2"])
         .hasPrefix("the engine is out of resources: n1, n2 of its servers have disabled JetStream"))
     #expect(obstacle(.noResponders, disabled: ["n1"]).hasPrefix("the engine has no majority"))
-    // Servers without room leave writes unanswered.
+    // Servers without room don't answer writes.
     var full = EngineHealth()
     full.take(.success(complete))
     full.take(
@@ -153,7 +153,7 @@ struct EngineHealthTests {
         "2 of 3 copies of 2 of 4 streams are current: durable publishing there stops when one more server is lost",
       ])
     #expect(health.redundancy?.copies == 3 && health.redundancy?.current == 2)
-    // A shard that is gone isn't missed, and one that is complete again neither.
+    // A deleted shard isn't missed, and neither is one that is complete again.
     health.take(.failure(NATSError(.streamNotFound, "no stream")), of: "SLUICE_0")
     health.take(
       .success(try Self.shard(led: "n5", [("n1", true, false, 0), ("n4", true, false, 0)])), of: "SLUICE_10")
@@ -235,7 +235,7 @@ struct EngineHealthTests {
       asked.formUnion(streams)
     }
     #expect(asked.count == 200)
-    // All that there are, whatever the others begin with.
+    // All existing shards, whichever comes first.
     #expect(rounds.take(of: 64, urgent: ["SLUICE_5", "SLUICE_40"]).count == 64)
     #expect(rounds.take(of: 3, urgent: []).sorted() == ["SLUICE_0", "SLUICE_1", "SLUICE_2"])
     #expect(rounds.take(of: 0, urgent: []) == [])

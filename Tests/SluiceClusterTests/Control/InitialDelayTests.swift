@@ -8,7 +8,7 @@ import Testing
 /// When a node that has just joined takes its first shards.
 @Suite("The first moments of a node")
 struct InitialDelayTests {
-  /// Longer than everything else that a scene waits for.
+  /// Longer than every other wait of a scene.
   private static let long = Duration.seconds(600)
 
   @Test("nodes that start together take no shard that belongs to another one of them")

@@ -45,7 +45,7 @@ struct LeaseTests {
     #expect(session.wantedState(known, hasShards: true, at: Self.time(500)) == .live)
     session.sending(2, at: Self.time(500))
     #expect(session.wantedState(known, hasShards: true, at: Self.time(600)) == nil)
-    // It is stored late: the lease counts from when it was sent.
+    // It is stored late: the lease counts from the time of sending.
     #expect(mutate(&session) { $0.observed(Self.record(2), at: Self.time(1_600)) } == [])
     #expect(session.isValid(at: Self.time(2_199)))
     #expect(!session.isValid(at: Self.time(2_200)))
@@ -75,7 +75,7 @@ struct LeaseTests {
     #expect(!session.isValid(at: Self.time(100)))
     let ended = Self.entry(Self.record(9, writer: 8, .ended, by: "b"), 6, heard: 100)
     #expect(session.wantedState(ended, hasShards: false, at: Self.time(100)) == .live)
-    // An answer to a renewal of the former session isn't taken for the new one.
+    // A reply to a renewal of the former session doesn't count for the new one.
     #expect(mutate(&session) { $0.observed(Self.record(1), at: Self.time(110)) } == [])
     session.sending(4, at: Self.time(120))
     #expect(mutate(&session) { $0.observed(Self.record(4, session: 7), at: Self.time(130)) } == [.joined(7)])

@@ -4,7 +4,7 @@ import SluiceSimulation
 
 @testable import SluiceCluster
 
-/// A process with a node and a broker of which there is just as much as opens and closes shards. Unchecked: a world is used by one thread.
+/// A process with a node and a minimal broker, which only opens and closes shards. Unchecked: a world is used by one thread.
 final class ModelMember: @unchecked Sendable {
   let name: String
   let loop: SimulatedLoop
@@ -28,7 +28,7 @@ final class ModelMember: @unchecked Sendable {
     loop.perform { node.start { [unowned self] in happened($0) } }
   }
 
-  /// The shards that it closes at present.
+  /// The shards that it is closing.
   private(set) var closing: Set<Int> = []
 
   private func happened(_ event: ClusterEvent) {
@@ -61,7 +61,7 @@ final class ModelMember: @unchecked Sendable {
     world.network.crash(loop)
   }
 
-  /// The terms under which it believes to have shards, by its own clock.
+  /// The terms of the shards that it believes to own, by its own clock.
   func beliefs(at now: MonotonicTime) -> [Int: UInt64] {
     guard isRunning else { return [:] }
     var result: [Int: UInt64] = [:]

@@ -21,7 +21,7 @@ struct PeerChecksTests {
 
   private static let peer = PeerCheck(node: "b", address: "b:1", broker: 9)
 
-  /// Of node `a`, which knows `b`.
+  /// The checks of node `a`, which knows `b`.
   private static func checks() -> PeerChecks {
     var checks = PeerChecks(of: "a")
     checks.observed(entry(), of: "b", at: time(0))
@@ -37,7 +37,7 @@ struct PeerChecksTests {
     checks.finished(Self.peer, nil, at: Self.time(20))
     #expect(checks.unstated == ["b"])
     checks.isStated("b")
-    // Its renewals say nothing new.
+    // Its renewals contain no new information.
     checks.observed(Self.entry(), of: "b", at: Self.time(500))
     #expect(checks.takeDue(at: Self.time(10_000)) == [] && checks.unstated == [])
     #expect(checks.deadlines(lasting: .seconds(3)) == [])
@@ -68,7 +68,7 @@ struct PeerChecksTests {
       var checks = Self.checks()
       _ = checks.takeDue(at: Self.time(0))
       checks.observed(entry, of: "b", at: Self.time(5))
-      // The check of what was there before says nothing about it.
+      // The result of a check of the former address says nothing about the new one.
       checks.finished(Self.peer, nil, at: Self.time(10))
       #expect(checks.unstated == [])
       #expect(checks.takeDue(at: Self.time(10)).map(\.node) == ["b"])

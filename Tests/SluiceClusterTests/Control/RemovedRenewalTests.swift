@@ -3,10 +3,10 @@ import Testing
 
 @testable import SluiceCluster
 
-/// The engine removes a node's last message by its own clock, with renewals that another node hasn't seen.
+/// The engine removes a node's last message by its own clock, including renewals that another node hasn't seen.
 @Suite("A node whose last message the engine has removed")
 struct RemovedRenewalTests {
-  /// One node's decisions, whose messages are stored at once.
+  /// The decisions of one node, whose messages are stored immediately.
   private final class Observer {
     var control: ClusterControl
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -30,7 +30,7 @@ struct RemovedRenewalTests {
       control.observed(record, sequence, at: now)
     }
 
-    /// - Returns: the subjects of what it writes, in order.
+    /// - Returns: the subjects of its writes, in order.
     func subjects(for duration: Duration) -> [String] {
       var subjects: [String] = []
       let end = now + duration

@@ -8,7 +8,7 @@ import Testing
 struct ShardAllotmentTests {
   fileprivate static let now = MonotonicTime(nanoseconds: 1_000_000_000)
 
-  /// What node `a` knows, its leases, and what it decides.
+  /// The directory of node `a`, its leases, and its decisions.
   private struct Node {
     var directory = Directory()
     var allotment = ShardAllotment(for: "a", maximumMoves: 2)
@@ -62,7 +62,7 @@ struct ShardAllotmentTests {
     for shard in 0..<3 { node.shard(shard, of: "a", .held) }
     #expect(node.steps().isEmpty)
     #expect(node.allotment.deadlines.isEmpty)
-    // Another node's shards are its own affair.
+    // Another node moves its own shards.
     node.join("b")
     node.pin(0, to: "b")
     for shard in 1..<3 { node.pin(shard, to: "a") }
@@ -147,7 +147,7 @@ struct ShardAllotmentTests {
     node.allotment.wait(until: now + wait)
     #expect(node.steps().isEmpty)
     #expect(node.allotment.deadlines == [now + wait])
-    // One that a living node has given up doesn't wait.
+    // A shard released by a live node is taken without a wait.
     node.join("b", .leaving)
     node.shard(1, of: "b", .free)
     #expect(node.steps() == [.take(1)])

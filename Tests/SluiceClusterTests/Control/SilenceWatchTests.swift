@@ -18,7 +18,7 @@ struct SilenceWatchTests {
       heard: time(heard), lastSign: time(heard), since: time(heard))
   }
 
-  /// Of node `a`, which the engine has served since 0.
+  /// The watch of node `a`, which the engine has served since 0.
   private static func watch() -> SilenceWatch {
     var watch = SilenceWatch(of: "a", lease: lease)
     watch.watched(since: time(-500))
@@ -49,7 +49,7 @@ struct SilenceWatchTests {
     #expect(watch.deadline(nil, among: nodes, isValid: false, at: late) == nil)
     watch.watched(since: nil)
     #expect(watch.silent(among: nodes, isValid: true, at: late).isEmpty)
-    // Silence counts from when it is served again.
+    // Silence counts from the time at which the engine serves it again.
     watch.watched(since: late)
     #expect(watch.silent(among: nodes, isValid: true, at: late + .milliseconds(1_999)).isEmpty)
     #expect(watch.silent(among: nodes, isValid: true, at: late + .milliseconds(2_140)) == ["b"])

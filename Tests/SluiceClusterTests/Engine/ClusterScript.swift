@@ -2,7 +2,7 @@ import Glibc
 import SluiceNATS
 import TestSupport
 
-/// The engine as `scripts/cluster.sh` runs it, on an address and in a folder of its own.
+/// The engine as `scripts/cluster.sh` runs it, with its own address and folder.
 final class ClusterScript {
   private static let checkout: String = {
     let path = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(4)
@@ -29,7 +29,7 @@ final class ClusterScript {
 
   deinit { _ = try? run("erase") }
 
-  /// Runs a command of the script to its end.
+  /// Runs a command of the script until it exits.
   func run(_ command: String) throws -> (engines: [Engine], isSuccess: Bool) {
     let child = try ChildProcess(
       "/bin/bash", [Self.checkout + "/scripts/cluster.sh", command],

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceCluster
 
-/// What three idle nodes with 64 shards cost the engine: `SLUICE_CLUSTER_MEASURE=10` measures for ten seconds.
+/// The cost for the engine of three idle nodes with 64 shards: `SLUICE_CLUSTER_MEASURE=10` measures for ten seconds.
 @Suite(
   "What idle nodes cost",
   .enabled(

@@ -11,7 +11,7 @@ import Testing
   .enabled(if: ClusterScript.hasEngine, "nats-server isn't installed: scripts/nats-server.sh installs it"),
   .serialized)
 struct RealClusterTests {
-  /// All nodes know that each shard is where it belongs.
+  /// Whether all nodes report that each shard is at its target.
   private func isSettled(_ members: [RealMember]) -> Bool {
     members.allSatisfy { member in
       guard let status = member.status else { return false }
@@ -21,7 +21,7 @@ struct RealClusterTests {
     }
   }
 
-  /// Returns when `members` are settled; otherwise says what each of them knows.
+  /// Waits until `members` are settled; on timeout, reports the state of each.
   private func settle(_ members: [RealMember], _ what: String) throws {
     try eventually("\(what): \(members.map(\.summary).joined(separator: "; "))") { isSettled(members) }
   }
@@ -84,10 +84,10 @@ struct RealClusterTests {
       try self.leader(of: members[0]).map { $0 != leader } ?? false
     }
     try settle(members, "leases are renewed again")
-    // All of them had to wait, so none may take another one's silence for its end.
+    // All of them had to wait, so none may treat another one's silence as its end.
     #expect(members[0].status!.shards.map(\.term) == terms)
     #expect(!members.contains { $0.events.contains { if case .expelled = $0 { true } else { false } } })
-    // The killed one comes back.
+    // The killed server is restarted.
     #expect(try script.run("up").engines.map(\.name) == ["n1", "n2", "n3"])
     #expect(try script.run("status").isSuccess)
     _ = try script.run("down")
@@ -106,7 +106,7 @@ struct RealClusterTests {
           box.isDone.raise()
         }
       } catch {
-        // Not connected: its server was the one that was killed.
+        // Not connected: its server was killed.
         box.isDone.raise()
       }
     }

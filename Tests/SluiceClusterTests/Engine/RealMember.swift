@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import SluiceCluster
 
-/// A node on a loop of its own with real sockets, and a broker that opens and closes shards at once.
+/// A node on its own loop with real sockets, and a broker that opens and closes shards immediately.
 final class RealMember: Sendable {
   let name: String
   let node: ClusterNode
@@ -23,7 +23,7 @@ final class RealMember: Sendable {
 
   deinit { stop() }
 
-  /// Ends it without a word to the others, as if it had been killed.
+  /// Stops it without notice to the others, as if it had been killed.
   func stop() {
     let node = node
     loop.execute { node.close() }
@@ -46,7 +46,7 @@ final class RealMember: Sendable {
     events.compactMap { if case .takenOver(let takeOver) = $0 { takeOver } else { nil } }
   }
 
-  /// What the node knows, asked on its loop.
+  /// The node's status, read on its loop.
   var status: ClusterStatus? {
     let box = Box()
     let node = node
@@ -58,7 +58,7 @@ final class RealMember: Sendable {
     return box.status.withLock { $0 }
   }
 
-  /// What the node knows, in a line.
+  /// The node's status in one line.
   var summary: String {
     guard let status else { return "\(name) doesn't answer" }
     let moving = status.shards.filter { $0.state != .held || $0.owner != $0.target }

@@ -4,13 +4,13 @@ import SluiceNATS
 
 @testable import SluiceCluster
 
-/// Many nodes' decisions on one stream of control messages, without connections and without a simulated engine: messages are stored after a fixed time, and reach
-/// every node after another one. Counts messages and time.
+/// The decisions of many nodes on one stream of control messages, without connections or a simulated engine: messages are stored after a fixed time, and reach
+/// every node after another. Counts messages and time.
 final class ControlScale {
   struct Times {
     var store = Duration.milliseconds(3)
     var watch = Duration.milliseconds(1)
-    /// From gained to opened, and from closing to closed.
+    /// The time from gained to opened, and from closing to closed.
     var broker = Duration.milliseconds(10)
   }
 
@@ -26,7 +26,7 @@ final class ControlScale {
 
   private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
   private(set) var controls: [Int: ClusterControl] = [:]
-  /// The nodes that run, in order, and to which each shard belongs among them.
+  /// The running nodes, in order, and the node to which each shard belongs.
   private var nodes: [Int] = []
   private var targets: [Int?] = []
   private var jobs: [UInt64: [Job]] = [:]
@@ -37,11 +37,11 @@ final class ControlScale {
   private let shards: Int
   private let delays = Times()
 
-  /// Messages stored, by the kind of their subject; and messages delivered.
+  /// The numbers of messages stored, by the kind of their subject, and of messages delivered.
   private(set) var stored: [String: Int] = [:]
   private(set) var delivered = 0
   private(set) var takeOvers: [TakeOver] = []
-  /// Processor time of all nodes' decisions.
+  /// The processor time of all nodes' decisions.
   private(set) var decisionSeconds = 0.0
 
   init(shards: Int) { self.shards = shards }
@@ -91,7 +91,7 @@ final class ControlScale {
     }
   }
 
-  /// Runs until that is true, looked at ten times a second. Returns whether it has become true.
+  /// Runs until the condition is true, checked ten times a second. Returns whether it is.
   func run(limit: Duration, until condition: () -> Bool = { false }) -> Bool {
     let end = now + limit
     while now < end {
@@ -198,7 +198,7 @@ final class ControlScale {
       switch action {
       case .write(let write): post(.store(node: node, write), after: delays.store)
       case .read(let number, let record): post(.read(node: node, number, record), after: delays.store)
-      // The nodes of a scale have no brokers.
+      // The nodes have no brokers here.
       case .check: break
       case .event(.gained(let shard, let term)):
         post(.opened(node: node, shard: shard, term: term), after: delays.broker)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import SluiceCluster
 
-/// What a cluster costs beyond the machines at hand, in counters. `SLUICE_CLUSTER_SCALE=100x10000` plays 100 nodes and 10,000 shards and prints what it counts;
-/// a normal run plays a small cluster.
+/// The cost of a cluster larger than the machines at hand, in counters. `SLUICE_CLUSTER_SCALE=100x10000` plays 100 nodes and 10,000 shards and prints the
+/// counts; a normal run plays a small cluster.
 @Suite("A large cluster in counters", .serialized)
 struct ScaleTests {
   private static let size: (nodes: Int, shards: Int) = {
@@ -29,7 +29,7 @@ struct ScaleTests {
 
     scale.forgetCounts()
     _ = scale.run(limit: .seconds(10))
-    // A node's word every half second, and nothing else.
+    // Only a node's renewal every half second.
     #expect(scale.stored.keys.sorted() == ["node"])
     #expect((nodes * 19...nodes * 21).contains(scale.stored["node"] ?? 0))
     tell(scale, "at rest", seconds: 10)
@@ -87,7 +87,7 @@ struct ScaleTests {
         let node = Int(UInt64.random(in: 0..<UInt64(nodes), using: &random))
         let topic: Int
         if isSkewed {
-          // The inverse of the distribution with exponent 1, near enough.
+          // Approximately the inverse of the distribution with exponent 1.
           let u = Double(UInt64.random(in: 0..<1 << 40, using: &random)) / Double(1 << 40)
           topic = min(Int(exp(u * Glibc.log(Double(topics)))) - 1, topics - 1)
         } else {
@@ -103,7 +103,7 @@ struct ScaleTests {
       let counts = (0..<topics).map { topic in
         (0..<nodes).count { relayed[topic * nodes + $0] }
       }
-      // Never more than one upstream subscription for each node and topic.
+      // At most one upstream subscription for each node and topic.
       #expect(counts.allSatisfy { $0 < nodes })
       #expect(upstream <= subscribers - local)
       tell(

@@ -31,7 +31,7 @@ struct BatchIndexTests {
       extent.bytesThrough = extent.head * 10
       #expect(index.back.count < 32)
       if Int.random(in: 0..<20, using: &random) == 0 {
-        // As a topic's limits do.
+        // As the limits of a topic do.
         let offset = UInt64.random(in: extent.firstOffset...extent.head, using: &random)
         guard case .at(let beginning) = index.cut(before: offset, extent) else {
           Issue.record("where the topic begins isn't known")
@@ -83,7 +83,7 @@ struct BatchIndexTests {
     }
     #expect(index.front.isEmpty)
     #expect(index.entries(from: 0).map(\.header.firstOffset) == Array(0..<15))
-    // What was under way isn't stored.
+    // Commits in progress aren't stored.
     index.remove(from: 12)
     #expect(index.entries(from: 0).count == 12)
   }

@@ -11,7 +11,7 @@ import Testing
 struct CommitPipelineTests {
   private static let now = MonotonicTime(nanoseconds: 7)
 
-  /// Commits 1 to `count`, each of which creates a topic, behind sequence 10.
+  /// Commits 1 to `count`, each of which creates a topic, after sequence 10.
   private static func pipeline(_ count: Int) -> CommitPipeline {
     var pipeline = CommitPipeline(behind: 10)
     for number in 1...count {

@@ -26,7 +26,7 @@ struct EngineChangeTests {
     return change
   }
 
-  /// The bodies of messages, put together.
+  /// The bodies of messages, joined.
   private static func body(_ payloads: [[UInt8]]) throws -> [UInt8] {
     var parts = PartAssembly()
     var found: [[UInt8]] = []

@@ -10,11 +10,11 @@ import Testing
 
 @testable import SluiceCluster
 
-/// What a shard's store commits, beside what a bare client of the engine does with messages of the same sizes, in turns on the same servers.
+/// The throughput of a shard's store, compared with a bare client of the engine with messages of the same sizes, alternately on the same servers.
 ///
 /// Built for release: `SLUICE_TESTS=SluiceClusterTests swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path
 /// .build/release-cluster`; then `SLUICE_NATS_MEASURE=3 swift test … --filter EngineStoreMeasureTests`, with the seconds for each row.
-/// SLUICE_NATS_SHAPE=N begins with shape N, from 0.
+/// SLUICE_NATS_SHAPE=N starts with shape N, from 0.
 @Suite(
   "Figures of a shard's store",
   .enabled(
@@ -35,8 +35,8 @@ struct EngineStoreMeasureTests {
     Shape(name: "4,000 x 128 B + 5 states", records: 4_000, recordSize: 128, states: 5),
   ]
 
-  /// Makes commits one after the other. On the loop.
-  // @unchecked: belongs to the loop.
+  /// Makes one commit after another. Used on the loop.
+  // @unchecked: used only on the loop.
   private final class Pump: @unchecked Sendable {
     var begin: (Pump) -> Void = { _ in }
     var underWay = 0
@@ -85,7 +85,7 @@ struct EngineStoreMeasureTests {
     }
   }
 
-  /// The servers may store a gigabyte.
+  /// The servers may store at most a gigabyte.
   private func delete(_ stream: String, _ client: RealClient) throws {
     _ = try client.retry { (api, done: @escaping (Result<Bool, NATSError>) -> Void) in
       try api.deleteStream(stream) { done($0.map { true }) }
@@ -156,7 +156,7 @@ struct EngineStoreMeasureTests {
     return try rate(pump, client, seconds)
   }
 
-  /// One message a commit, as large as the store's, expecting the sequence that the one before has.
+  /// One message per commit, as large as the store's, which expects the sequence of the one before.
   private func bare(
     _ client: RealClient, _ number: UInt32, _ shape: Shape, _ depth: Int, _ seconds: Double
   ) throws -> Double {

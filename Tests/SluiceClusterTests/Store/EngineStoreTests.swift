@@ -76,13 +76,13 @@ struct EngineStoreTests {
     return found
   }
 
-  /// How many records before the last one a commit of ``pour(_:from:_:)`` keeps.
+  /// How many records before the last one a commit of ``pour(_:from:_:)`` retains.
   private static let kept: UInt64 = 50
 
-  /// What is left of so many records.
+  /// The offsets retained of `stored` records.
   private static func left(of stored: UInt64) -> [UInt64] { Array(stored - min(stored, kept + 1)..<stored) }
 
-  /// Commits records one after the other, several under way, until `isEnough`. Returns how many are stored.
+  /// Commits one record after another, with several commits in progress, until `isEnough` returns true. Returns the number of stored records.
   private static func pour(
     _ shard: BlockingShard, from first: UInt64 = 0, _ isEnough: (_ stored: UInt64) throws -> Bool
   ) throws -> UInt64 {
@@ -132,7 +132,7 @@ struct EngineStoreTests {
 
   @Test("a former owner's commits don't count, even those that the engine stores")
   func fence() throws {
-    // Whether the engine stores one depends on when the former owner hears of its first refusal.
+    // Whether the engine stores one depends on when the former owner learns of its first rejection.
     for _ in 0..<10 where try isStoredBehindTheFence() { return }
     Issue.record("the engine has stored no commit of a former owner in ten attempts")
   }
@@ -147,7 +147,7 @@ struct EngineStoreTests {
     let new = try scene.open(two, term: 2)
     #expect(new.opened.contents.topics.map(\.extent.head) == [5])
     #expect(!new.opened.contents.wasClosed)
-    // Several under way: the first is refused, and the second expects the sequence that the new owner's fence has. The engine stores it.
+    // With several in progress, the first is rejected, and the second expects the sequence of the new owner's fence. The engine stores it.
     let numbers = old.begin(each: (5..<9).map { [Self.record($0, bytes: 100)] })
     try eventually("the former owner is fenced") { old.isFenced }
     for number in numbers {
@@ -156,18 +156,18 @@ struct EngineStoreTests {
     let stored = try two.retry { try $0.streamInfo("SLUICE_7", $1) }.state.lastSequence
     let store = new.opened.store as! EngineStore
     let isStored = stored > new.onLoop { _ in store.last }
-    // The new owner finds that its sequence is taken, and goes on behind it.
+    // The new owner finds that its sequence is used, and continues after it.
     for offset in 5..<10 { try new.commit([Self.record(UInt64(offset))]) }
     #expect(!new.isFenced)
     #expect(try Self.offsets(new) == Array(0..<10))
-    // Nothing more comes of the former owner.
+    // The former owner can commit nothing more.
     #expect(throws: StoreError.self) { try old.commit([Self.record(10)]) }
     let third = try scene.open(one, term: 3)
     #expect(third.opened.contents.topics.map(\.extent.head) == [10])
     #expect(try Self.offsets(third) == Array(0..<10))
     #expect(throws: StoreError.self) { try new.commit([Self.record(10)]) }
     #expect(new.isFenced)
-    // A lease that is over opens nothing.
+    // An expired lease can't open the shard.
     do {
       _ = try scene.open(two, term: 2)
       Issue.record("a former owner has opened the shard")
@@ -216,7 +216,7 @@ struct EngineStoreTests {
     #expect(next.opened.contents.topics.map(\.extent.head) == [stored])
     #expect(next.opened.contents.topics.map(\.extent.firstOffset) == [stored - Self.kept - 1])
     #expect(try Self.offsets(next) == Self.left(of: stored))
-    // Publishers were told while it wasn't known what was stored.
+    // Publishers got an event while the outcome of commits was unknown.
     #expect(shard.events.contains { if case .delayed = $0 { true } else { false } })
     #expect(shard.events.contains { if case .resumed = $0 { true } else { false } })
   }
@@ -273,7 +273,7 @@ struct EngineStoreTests {
     #expect(refusal?.kind == .full)
     #expect(offset > 10)
     #expect(try Self.offsets(shard) == Array(0..<offset))
-    // Several under way fail together, and nothing of them is there.
+    // Several commits in progress fail together, and none of their changes is stored.
     let numbers = shard.begin(each: (0..<4).map { [Self.record(offset + $0, bytes: 20_000)] })
     try eventually("they are settled") { numbers.allSatisfy { shard.outcome(of: $0) != nil } }
     for number in numbers { #expect(shard.outcome(of: number)??.kind == .full) }
@@ -303,7 +303,7 @@ struct EngineStoreTests {
     for offset in 0..<60 { try shard.commit(ids.map { Self.record(UInt64(offset), of: $0, bytes: 300) }) }
     let next = try scene.open(client, term: 2, set)
     let store = next.opened.store as! EngineStore
-    // The first front comes as soon as there is so much, and there are 90,000 bytes of records.
+    // The first front is written after that many bytes; there are 90,000 bytes of records.
     let isAgain = interval == .zero
     #expect(next.onLoop { _ in store.changedBytes < 60_000 } == isAgain)
     #expect(next.opened.contents.topics.map(\.extent.head) == ids.map { _ in 60 })

@@ -35,10 +35,10 @@ struct EnvelopeTests {
     table.take(EngineFence(term: 1, opener: 5, .opened), at: 1)
     table.take(EngineFence(term: 2, opener: 6, .opened), at: 10)
     #expect(table.counts(10, under: 1))
-    // The second of two commits under way, whose first one the new owner's fence has displaced.
+    // The second of two commits in progress; the new owner's fence took the sequence of the first.
     #expect(!table.counts(11, under: 1))
     #expect(table.counts(11, under: 10))
-    // The former owner opens it again, with its old lease. What the owner had sent ahead, expecting that sequence, doesn't count.
+    // The former owner reopens the shard with its old lease. Messages that the owner had already sent, expecting that sequence, don't count.
     table.take(EngineFence(term: 1, opener: 5, .opened), at: 20)
     #expect(!table.counts(21, under: 20))
     #expect(table.counts(19, under: 10))
@@ -61,7 +61,7 @@ struct EnvelopeTests {
     table.note(8, under: 5)
     #expect(table.counts(6, under: 5))
     #expect(!table.counts(7, under: 1))
-    // The owner's change before that one was refused, and this one had its sequence by chance.
+    // The owner's previous change was rejected, and this one had its sequence by chance.
     #expect(!table.counts(8, under: 5))
     table.take(EngineFence(term: 2, opener: 6, .barrier), at: 9)
     table.note(10, under: 9)

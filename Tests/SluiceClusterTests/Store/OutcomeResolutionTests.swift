@@ -24,7 +24,7 @@ struct OutcomeResolutionTests {
     #expect(
       resolution.barrierAnswered(.success(9), last: 8, isAllRefused: false) == Action.resume(barrier: 9))
     #expect(resolution.end() == End(wasDelayed: true, refusal: nil))
-    // Nothing of it is left for the next time.
+    // None of it remains for the next time.
     #expect(resolution.begin(wrong) == nil)
     #expect(resolution.end() == End(wasDelayed: false, refusal: nil))
   }

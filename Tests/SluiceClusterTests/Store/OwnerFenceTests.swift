@@ -29,7 +29,7 @@ struct OwnerFenceTests {
     var owner = Self.owner()
     #expect(try Self.take(&owner, Self.change(under: 10, commit: 3), at: 11) == .commit(3))
     #expect(try Self.take(&owner, Self.change(under: 1, commit: 9), at: 12) == .nothing)
-    // One that was sent ahead, behind a late message.
+    // A message sent ahead, after a late one.
     #expect(try Self.take(&owner, Self.change(under: 10, commit: 4), at: 13) == .nothing)
     #expect(owner.counts(11, under: 10) && !owner.counts(13, under: 10))
     #expect(owner.sequence == 10)
@@ -54,7 +54,7 @@ struct OwnerFenceTests {
     let former = EngineFence(term: 1, opener: 4, .barrier)
     #expect(try Self.take(&owner, former.message(), at: 13) == .nothing)
     #expect(owner.sequence == 12)
-    // The same lease, in another life.
+    // The same lease, reopened.
     for term in [2, 3] as [UInt64] {
       let other = EngineFence(term: term, opener: 6, .opened)
       #expect(try Self.take(&owner, other.message(), at: 14) == .otherOwner)

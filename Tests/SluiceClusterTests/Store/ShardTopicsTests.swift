@@ -10,7 +10,7 @@ struct ShardTopicsTests {
   private static let id = TopicID(rawValue: 4)
   private static let row = StoredTopic(name: "orders", settings: TopicSettings(), epoch: 1)
 
-  /// A change with one record; the first one has the topic's row.
+  /// A change with one record; the first one includes the topic's row.
   private static func record(_ offset: UInt64, truncateBefore: UInt64? = nil) -> TopicChange {
     var change = TopicChange(id)
     if offset == 0 { change.row = row }
@@ -28,7 +28,7 @@ struct ShardTopicsTests {
     return change
   }
 
-  /// A commit under way whose messages begin at a sequence.
+  /// A commit in progress whose messages start at a sequence.
   private static func begin(
     _ change: TopicChange, _ topics: inout ShardTopics, at sequence: UInt64
   ) throws -> PendingCommit {

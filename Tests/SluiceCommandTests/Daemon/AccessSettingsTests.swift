@@ -96,7 +96,7 @@ struct AccessSettingsTests {
         "--auth: no client could authenticate; name --users FILE or --token-keys DIR, or listen"
       ),
       (
-        ["--permissions", "p"], "--permissions: clients don't authenticate; choose how they authenticate with"
+        ["--permissions", "p"], "--permissions: clients don't authenticate; let them with"
       ),
       (["--permissions", "p", "--auth", "off"], "--permissions: clients don't authenticate"),
       (

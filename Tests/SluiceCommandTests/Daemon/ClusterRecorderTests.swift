@@ -40,7 +40,7 @@ struct ClusterRecorderTests {
       recorder.take(status([EngineWarning("full n1", "server n1 has used \(share) %")]))
       recorder.take(status([], isConnected: false))
     }
-    #expect(try lines() == ["warning the engine needs attention cause=\"server n1 has used 90 %\""])
+    #expect(try lines() == ["warning the engine has a problem cause=\"server n1 has used 90 %\""])
     recorder.take(status([]))
     recorder.take(status([]))
     #expect(try lines().dropFirst() == ["info    the engine's servers are complete again"])
@@ -51,7 +51,7 @@ struct ClusterRecorderTests {
     recorder.note(.shardsKept(64, wanted: 32))
     #expect(
       try lines() == [
-        "warning the cluster keeps its number of shards: --cluster-shards counts only for the node that makes a cluster shards=64 wanted=32"
+        "warning --cluster-shards is ignored: the cluster exists, and keeps its number of shards shards=64 wanted=32"
       ])
   }
 }

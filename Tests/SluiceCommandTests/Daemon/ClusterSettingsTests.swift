@@ -86,23 +86,30 @@ struct ClusterSettingsTests {
   @Test(
     "what can't be a node is refused with what to do",
     arguments: [
-      (["--node", "n1"], "--node: is about a cluster; name the servers"),
-      (["--engine-unsafe"], "--engine-unsafe: is about a cluster"),
-      (["--cluster-shards", "8"], "--cluster-shards: is about a cluster"),
+      (["--node", "n1"], "--node: needs a cluster; name the servers"),
+      (["--engine-unsafe"], "--engine-unsafe: needs a cluster"),
+      (["--cluster-shards", "8"], "--cluster-shards: needs a cluster"),
       (["--cluster", "nats://e"], "--node NAME"),
       (["--cluster", "http://e", "--node", "n1"], "use nats:// or tls://"),
       (["--cluster", "nats://u:p@e", "--node", "n1"], "credentials in a file"),
       (["--cluster", "nats://e", "--node", "a.b"], "--node: 'a.b' can't be the name"),
       (["--cluster", "nats://e", "--node", ""], "--node: is empty"),
-      (["--cluster", "nats://e", "--node", "n1", "--data", "d"], "--data: a node of a cluster keeps"),
+      (["--cluster", "nats://e", "--node", "n1", "--data", "d"], "--data: a node of a cluster stores"),
       (
-        ["--cluster", "nats://e", "--node", "n1", "--advertise", "0.0.0.0:7420"], "is no address that others"
+        ["--cluster", "nats://e", "--node", "n1", "--advertise", "0.0.0.0:7420"],
+        "--advertise: other machines can't connect to"
       ),
-      (["--cluster", "nats://e", "--node", "n1", "--advertise", "h:0"], "is no address that others"),
-      (["--cluster", "nats://e", "--node", "n1", "--advertise", "unix:/x"], "is no address that others"),
+      (
+        ["--cluster", "nats://e", "--node", "n1", "--advertise", "h:0"],
+        "--advertise: other machines can't connect to"
+      ),
+      (
+        ["--cluster", "nats://e", "--node", "n1", "--advertise", "unix:/x"],
+        "--advertise: other machines can't connect to"
+      ),
       (
         ["--cluster", "nats://e", "--node", "n1", "--listen", "127.0.0.1:0"],
-        "--cluster: 127.0.0.1:0 is no address to connect to"
+        "--cluster: other machines can't connect to 127.0.0.1:0"
       ),
       (["--cluster", "nats://e", "--node", "n1", "--listen", "unix:/x"], "--advertise HOST:PORT"),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-user", "u"], "--cluster-password-file FILE"),
@@ -113,10 +120,10 @@ struct ClusterSettingsTests {
       ),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-tls-cert", "c"], "--cluster-tls-key FILE"),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-tls-key", "c"], "--cluster-tls-cert FILE"),
-      (["--cluster-peer-ca", "f"], "--cluster-peer-ca: is about a cluster"),
-      (["--cluster-peers", "n1"], "--cluster-peers: is about a cluster"),
+      (["--cluster-peer-ca", "f"], "--cluster-peer-ca: needs a cluster"),
+      (["--cluster-peers", "n1"], "--cluster-peers: needs a cluster"),
       (
-        ["--cluster", "nats://e", "--node", "n1", "--cluster-peers", "a*"], "'a*' is no name of a certificate"
+        ["--cluster", "nats://e", "--node", "n1", "--cluster-peers", "a*"], "'a*' isn't a certificate's name"
       ),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-peers", "n1"], "with --cluster-peer-ca FILE"),
       (["--cluster", "nats://e", "--node", "n1", "--cluster-peer-ca", "f"], "with --cluster-peers NAME,…"),
@@ -134,11 +141,11 @@ struct ClusterSettingsTests {
       ),
       (
         ["--cluster", "nats://e", "--node", "n1", "--users", "u", "--listen", "127.0.0.1:7420"],
-        "--cluster: clients authenticate, and a node asks others on behalf of its clients"
+        "--cluster: if clients authenticate, nodes must authenticate to each other"
       ),
       (
         ["--cluster", "nats://e", "--node", "n1", "--listen", "tls://127.0.0.1:7420"],
-        "and have to know each other's certificates; name a certificate and its key with --tls-cert"
+        "and must authenticate with certificates; name a certificate and its key with --tls-cert"
       ),
     ])
   func contradictions(arguments: [String], part: String) throws {
@@ -206,12 +213,13 @@ struct ClusterSettingsTests {
     }
     let (certificate, key) = (nodes.path(of: "n1.pem"), nodes.path(of: "n1.key"))
     #expect(try problem(certificate, key, nodes.authority, ["n1"]).isEmpty)
-    #expect(try problem(certificate, key, others.authority, ["n1"]).contains("for a node's: as a server's: "))
+    #expect(
+      try problem(certificate, key, others.authority, ["n1"]).contains("n1.pem': as a server certificate: "))
     #expect(
       try problem(others.server, others.serverKey, others.authority, ["localhost"]).contains(
-        "as a client's: "))
+        "as a client certificate: "))
     #expect(
-      try problem(certificate, key, nodes.authority, ["n2"]).contains("--cluster-peers: 'n1', the name"))
+      try problem(certificate, key, nodes.authority, ["n2"]).contains("own certificate, 'n1', is missing"))
     #expect(try problem(certificate, key, "/none", ["n1"]).contains("'/none': can't be read"))
   }
 

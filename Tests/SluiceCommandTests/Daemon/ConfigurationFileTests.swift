@@ -36,7 +36,7 @@ struct ConfigurationFileTests {
     #expect(keys.contains { $0.description == "listen" })
   }
 
-  /// What a key can be but isn't by default, as it stands in the file and as the option takes it.
+  /// A valid value of a key other than its default, as written in the file and in the option.
   private static func sample(of option: CommandOption) -> (literal: String, text: String) {
     switch (option.name, option.kind) {
     case ("listen", _): ("[\"127.0.0.1:1\", \"[::1]:2\"]", "127.0.0.1:1,[::1]:2")
@@ -174,7 +174,7 @@ struct ConfigurationFileTests {
     arguments: [
       ("max-record = \"1MiB\"", "s.toml:1:1: max-record: there is no such key; write max-record in [limits]"),
       ("\n\n  lisen = []", "s.toml:3:3: lisen: there is no such key; did you mean listen?"),
-      ("limits = 3", "s.toml:1:1: limits: is a section; write [limits], and its keys in the lines behind it"),
+      ("limits = 3", "s.toml:1:1: limits: is a section; write [limits], and its keys in the lines after it"),
       ("[limit]\nx = 1", "s.toml:1:2: limit: there is no such section; did you mean [limits]?"),
       ("[rules]\nx = 1", "s.toml:1:2: rules: there is no such section; did you mean [[rule]]?"),
       ("[tsl]", "s.toml:1:2: tsl: there is no such section; did you mean [tls]?"),
@@ -219,12 +219,12 @@ struct ConfigurationFileTests {
       ("[access]\nusers = \"\"", "s.toml:2:1: access.users: the name of the file is empty"),
       (
         "[rule]\npattern = \"a\"",
-        "s.toml:1:2: rule: write [[rule]], in double brackets: there can be several"
+        "s.toml:1:2: rule: write [[rule]], in double brackets"
       ),
-      ("rule = [1]", "s.toml:1:9: rule: write [[rule]], and its keys in the lines behind it"),
+      ("rule = [1]", "s.toml:1:9: rule: write [[rule]], and its keys in the lines after it"),
       (
         "[[rule]]\nflow = \"free\"",
-        "s.toml:1:1: rule: says nothing of which topics it is for; write pattern ="
+        "s.toml:1:1: rule: has no pattern; add one, like pattern ="
       ),
       ("[[rule]]\npattern = \"a\"", "s.toml:1:1: rule: sets nothing; add settings like flow = \"lossless\""),
       (
@@ -246,9 +246,12 @@ struct ConfigurationFileTests {
       ),
       (
         "loops = 1\nloops = 2",
-        "s.toml:2:9: cannot redefine existing integer 'loops'; a key or a section is there once"
+        "s.toml:2:9: cannot redefine existing integer 'loops'; write each key and each section once"
       ),
-      ("[log]\n[log]", "s.toml:2:1: cannot redefine existing table 'log'; a key or a section is there once"),
+      (
+        "[log]\n[log]",
+        "s.toml:2:1: cannot redefine existing table 'log'; write each key and each section once"
+      ),
       (
         "[limits]\nmax-record = 64MiB",
         "s.toml:2:16: expected digit, saw 'M'; a text needs quotes, like \"64MiB\""
@@ -292,28 +295,28 @@ struct ConfigurationFileTests {
   @Test(
     "Mistakes that the parser stops at don't hide those behind them",
     arguments: [
-      // Integers that are too large, and settings that are wrong.
+      // Integers that are too large, and invalid settings.
       (
         "loops = 99999999999999999999\nb = 1\n[limits]\nmax-topics = 99999999999999999999\ndrain = \"x\"\n"
           + "max-streams = -99999999999999999999\n",
         ["s.toml:1:", "s.toml:2:1:", "s.toml:4:", "s.toml:5:1:", "s.toml:6:"]
       ),
-      // Texts without quotes, texts that don't end, keys without values.
+      // Texts without quotes, unterminated texts, keys without values.
       (
         "[limits]\nmax-record = 64MiB\ndrain = \"5s\nmax-topics\n[log]\nlevel = info\nformat = 3",
         ["s.toml:2:", "s.toml:3:", "s.toml:4:", "s.toml:6:", "s.toml:7:1:"]
       ),
-      // A list over several lines: the one that begins with a mistake goes as a whole.
+      // A list over several lines is skipped as a whole if it starts with an error.
       (
         "listen = [99999999999999999999,\n  \"b\",\n]\nloops = 99999999999999999999",
         ["s.toml:1:", "s.toml:4:"]
       ),
       ("listen = [\n  99999999999999999999,\n  \"127.0.0.1:1\",\n]\nb = 1", ["s.toml:2:", "s.toml:5:1:"]),
-      // Twice the same, each told.
+      // Duplicates; each is reported.
       ("loops = 1\nloops = 2\nloops = 3\nb = 1", ["s.toml:2:", "s.toml:3:", "s.toml:4:1:"]),
-      // The keys of a section whose heading is wrong are in no other.
+      // The keys of a section with an invalid heading belong to no other section.
       ("[log]\nlevel = \"info\"\n[limits\nmax-topics = 3\n[tls]\nb = 1", ["s.toml:3:", "s.toml:6:1:"]),
-      // A list that isn't closed: what is behind it can't be told.
+      // After an unclosed list the next entries can't be recognised.
       ("b = 1\nlisten = [\"a\",\nloops = 2\nc = 1", ["s.toml:1:1:", "s.toml:3:"]),
     ])
   func mistakesBehindMistakes(text: String, expected: [String]) {
@@ -385,7 +388,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[storage]\nlimit = \"1GiB\"",
-        "s.toml:2:1: storage.limit: is about durable topics; say where they are kept with storage.data DIR"
+        "s.toml:2:1: storage.limit: needs a directory for durable topics; name one with storage.data DIR"
       ),
       (
         "[access]\nauth = true",
@@ -393,7 +396,7 @@ struct ConfigurationFileTests {
       ),
       (
         "[tls]\nkey = \"k\"",
-        "s.toml:2:1: tls.key: no address has TLS; say where it is to be spoken with listen tls://HOST:PORT"
+        "s.toml:2:1: tls.key: no address has TLS; add one with listen tls://HOST:PORT"
       ),
     ])
   func contradictions(text: String, beginning: String) {

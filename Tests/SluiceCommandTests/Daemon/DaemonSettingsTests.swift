@@ -109,7 +109,7 @@ struct DaemonSettingsTests {
 
   @Test("Limits of attempts, of the admin listener and of the log are settings of their own")
   func otherLimits() throws {
-    // As they are told, and as they hold.
+    // Values as written, and as applied.
     let values: [(option: String, text: String, result: String)] = [
       ("attempts-free", "1", "1"), ("attempts-delay", "2s", "2s"), ("attempts-ceiling", "3s", "3s"),
       ("attempts-memory", "4m", "4m"), ("attempts-tracked", "5", "5"),
@@ -179,9 +179,12 @@ struct DaemonSettingsTests {
       (["--data", ""], "--data: the name of the directory is empty"),
       (
         ["--storage-limit", "1GiB"],
-        "--storage-limit: is about durable topics; say where they are kept with --data DIR"
+        "--storage-limit: needs a directory for durable topics; name one with --data DIR"
       ),
-      (["--storage-limit", "1KiB", "--data", "d"], "--storage-limit: '1KiB' is too little; at least 1MiB"),
+      (
+        ["--storage-limit", "1KiB", "--data", "d"],
+        "--storage-limit: '1KiB' is too small; write at least 1MiB"
+      ),
       (["--storage", "durable"], "--storage: durable topics need a directory; name one with --data DIR"),
       (
         ["--topic-rule", "a.> storage=durable"],

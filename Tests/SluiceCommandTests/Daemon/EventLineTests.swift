@@ -34,7 +34,7 @@ struct EventLineTests {
   func authentication() {
     #expect(
       text(.authenticated(client, by: .token(key: "k1"), isRenewal: false))
-        == "info    a client was let in \(who) action=authenticate outcome=done proof=token key=k1")
+        == "info    a client has authenticated \(who) action=authenticate outcome=done proof=token key=k1")
     #expect(
       text(.authenticated(client, by: .password, isRenewal: true))
         == "info    a client has renewed its credentials \(who) action=renew outcome=done proof=password")
@@ -62,10 +62,10 @@ struct EventLineTests {
 
   @Test("what clients do to topics")
   func topics() {
-    #expect(text(.topicCreated(client, topic: "a")) == "info    a topic was made \(who) topic=a")
-    #expect(text(.topicCreated(nil, topic: "a")) == "info    a topic was made topic=a")
+    #expect(text(.topicCreated(client, topic: "a")) == "info    a topic was created \(who) topic=a")
+    #expect(text(.topicCreated(nil, topic: "a")) == "info    a topic was created topic=a")
     #expect(
-      text(.topicEnded(client, topic: "a", failure: nil)) == "info    a topic has finished \(who) topic=a")
+      text(.topicEnded(client, topic: "a", failure: nil)) == "info    a topic has completed \(who) topic=a")
     #expect(
       text(.topicEnded(client, topic: "a", failure: .producerFailure))
         == "info    a topic has failed \(who) topic=a code=producer-failure")
@@ -99,7 +99,7 @@ struct EventLineTests {
     )
     #expect(
       text(.denied(client, action: "publish", topic: "a"))
-        == "warning a client isn't allowed what it wanted \(who) action=publish outcome=denied topic=a")
+        == "warning a client's request was denied \(who) action=publish outcome=denied topic=a")
   }
 
   @Test("what a limit turned away")

@@ -96,7 +96,7 @@ extension LogBuffer {
     for line in lines { add(line + "\n", isAudit: isAudit) }
   }
 
-  /// All that waits, as if it had been written at once.
+  /// All waiting lines, as if written at once.
   fileprivate mutating func write() -> String {
     var text = ""
     while true {

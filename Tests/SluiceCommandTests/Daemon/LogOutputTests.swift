@@ -39,7 +39,7 @@ struct LogOutputTests {
     for number in 0..<count { pipe.output.write(line(number), as: format) }
     let dropped = pipe.output.droppedLines
     #expect((48 << 10) / 100 + dropped <= count)
-    // Those of the audit find room still.
+    // There is still room for audit lines.
     pipe.output.write("audited\n", isAudit: true)
     #expect(pipe.output.droppedLines == dropped)
 
@@ -47,10 +47,10 @@ struct LogOutputTests {
     #expect(early.compactMap { Int($0.prefix { $0 != " " }) } == Array(0..<count - dropped))
     pipe.output.flush()
     pipe.output.write("end\n")
-    let notices = try (early + pipe.lines(upTo: "end")).filter { $0.contains("lines are missing here") }
+    let notices = try (early + pipe.lines(upTo: "end")).filter { $0.contains("log lines were dropped here") }
     #expect(notices.count == 1)
     let text =
-      " warning lines are missing here: the reader of the log was too slow; a larger --log-buffer keeps more"
+      " warning log lines were dropped here: the log's reader was too slow; to keep more, raise --log-buffer"
     let notice = format == .json ? "\"lines\":\(dropped)}" : "\(text) lines=\(dropped)"
     #expect(notices.first?.hasSuffix(notice) == true, "\(notices)")
   }
@@ -63,7 +63,7 @@ struct LogOutputTests {
     #expect(pipe.available == 4)
     try pipe.fill()
     pipe.output.write("two\n")
-    // Comes back, which is what is to be seen here.
+    // The test checks that this call returns.
     pipe.output.flush()
     #expect(pipe.output.droppedLines == 0)
   }
@@ -73,7 +73,7 @@ struct LogOutputTests {
     let pipe = try LogPipe()
     pipe.closeReader()
     for _ in 0..<4 {
-      // Each time more than half of what the buffer has room for.
+      // Each time more than half of the buffer.
       for number in 0..<6_000 { pipe.output.write(line(number)) }
       pipe.output.flush()
     }
@@ -81,12 +81,12 @@ struct LogOutputTests {
   }
 }
 
-/// A pipe that a log goes to, and that is read when a test says so.
+/// A log's pipe, which the test reads on demand.
 private final class LogPipe {
   let output: LogOutput
   private var reader: Int32
   private let writer: Int32
-  /// What has come of a line that isn't complete.
+  /// The incomplete last line.
   private var rest: [UInt8] = []
 
   init() throws {
@@ -99,7 +99,7 @@ private final class LogPipe {
 
   deinit {
     closeReader()
-    // What is left fails now, and after that no thread writes there.
+    // The rest fails now, so that no thread writes there afterwards.
     output.flush()
     close(writer)
   }
@@ -109,7 +109,7 @@ private final class LogPipe {
     reader = -1
   }
 
-  /// Leaves no room in it.
+  /// Fills the pipe.
   func fill() throws {
     let flags = fcntl(writer, F_GETFL)
     _ = fcntl(writer, F_SETFL, flags | O_NONBLOCK)
@@ -119,14 +119,14 @@ private final class LogPipe {
     try require(errno == EAGAIN, "write: error \(errno)")
   }
 
-  /// Bytes that could be read.
+  /// The number of bytes that can be read.
   var available: Int {
     var count: Int32 = 0
     _ = ioctl(reader, UInt(FIONREAD), &count)
     return Int(count)
   }
 
-  /// The lines that have come, when one of them begins like this.
+  /// Reads lines until one starts with `beginning`. Returns all of them.
   func lines(upTo beginning: String) throws -> [String] {
     let deadline = Deadline(in: Deadline.patience)
     var lines: [String] = []

@@ -40,7 +40,7 @@ struct ReferenceConfigurationTests {
       try setting.apply(arguments, &settings)
       #expect(setting.write(settings) == written, "\(setting.option.name)")
     }
-    // A broker that starts with it has what there is without.
+    // A broker started with it has the same settings as without it.
     let whole = try DaemonSettings(ParsedArguments(), file: file)
     for setting in DaemonSettings.all() {
       #expect(setting.write(whole) == setting.write(standard), "\(setting.option.name)")
@@ -49,7 +49,7 @@ struct ReferenceConfigurationTests {
 
   @Test("it has every other key commented out, as it could be written, and a rule")
   func others() throws {
-    // A line of a comment that is a key or a heading, and not a sentence.
+    // A commented-out key or heading, as opposed to a sentence.
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       let code = line.hasPrefix("# ") ? line.dropFirst(2) : ""
       return code.hasPrefix("[[") || code.split(separator: " ").dropFirst().first == "=" ? code : line

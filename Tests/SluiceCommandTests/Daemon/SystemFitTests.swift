@@ -20,7 +20,7 @@ struct SystemFitTests {
     #expect((600..<1_024).contains(small.limits.connections))
     #expect(small.notes.first?.possible == small.limits.connections)
     #expect(small.notes.first?.message.contains("LimitNOFILE") == true)
-    // As many as are said to be possible are.
+    // The reported maximum is possible.
     let possible = small.limits.connections
     let fitting = try settings("--loops", "2", "--max-connections", "\(possible)")
     #expect(try SystemFit(fitting, descriptors: 1_024, memory: nil).limits.connections == possible)

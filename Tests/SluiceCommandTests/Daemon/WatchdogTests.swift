@@ -64,7 +64,7 @@ struct WatchdogTests {
       while !goesOn.isRaised { pause(0.001) }
     }
     try eventually("the loop hangs") { hangs.isRaised }
-    // What it has answered before is told then, and nothing after that.
+    // Earlier replies are reported then, and nothing after that.
     for loop in [group.loops[0], signals] as [any EventLoop] {
       let hasComeRound = Flag()
       loop.execute { hasComeRound.raise() }

@@ -8,18 +8,18 @@ import TestSupport
 @testable import SluiceDaemon
 @testable import SluiceTool
 
-/// Gives any text to what reads command lines and settings, and any answer of a broker to what shows it.
+/// Passes any text to the parsers of command lines and settings, and any reply of a broker to the code that displays it.
 enum CommandProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// A byte for the kind of value, then its text.
     case values
-    /// The daemon's arguments, a line each.
+    /// The daemon's arguments, one per line.
     case daemonArguments
     /// The daemon's configuration file.
     case configuration
-    /// A byte for the framing, then what comes from standard input.
+    /// A byte for the framing, then the standard input.
     case framedRecords
-    /// What the broker tells of topics and cursors, to be shown as tables and JSON: a byte for the type of frame, then the body.
+    /// Replies about topics and cursors, displayed as tables and JSON: a byte for the type of frame, then the body.
     case answers
   }
 
@@ -105,7 +105,7 @@ enum CommandProbe: Probe {
     }
   }
 
-  /// The settings as they are when what is written is read.
+  /// The settings after writing and reading them.
   private static func written(_ settings: TopicSettings) throws -> TopicSettings {
     var again = TopicSettings()
     for option in TopicOption.all {
@@ -136,7 +136,7 @@ enum CommandProbe: Probe {
     var ends: [Int32] = [0, 0]
     guard pipe(&ends) == 0 else { return }
     defer { close(ends[0]) }
-    // A pipe takes more than any input has.
+    // A pipe holds more than any input.
     let written = bytes.withUnsafeBytes { write(ends[1], $0.baseAddress, min($0.count, 4096)) }
     close(ends[1])
     var records: [[UInt8]] = []
@@ -200,7 +200,7 @@ enum CommandProbe: Probe {
       }
     }
     for text in shown {
-      // What a peer has named must not steer the terminal of the reader.
+      // Names chosen by peers must not control the reader's terminal.
       guard text.unicodeScalars.allSatisfy({ $0 == "\n" || $0.properties.generalCategory != .control }) else {
         throw ProbeViolation("a control character is shown")
       }
@@ -222,7 +222,7 @@ enum CommandProbe: Probe {
         TopState(), rows, titles: [""], detail: nil, size: .init(width: 80, height: 24), hasColours: false)
   }
 
-  /// As it was when nothing had been published.
+  /// The summary before anything was published.
   private static func start(of summary: TopicSummary) -> TopicSummary {
     var summary = summary
     summary.nextOffset = 0

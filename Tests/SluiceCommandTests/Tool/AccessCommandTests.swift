@@ -88,7 +88,7 @@ struct AccessCommandTests {
   @Test(
     "what can't be is refused",
     arguments: [
-      (["user", "add", "alice"], "--file FILE says which file of users it is about"),
+      (["user", "add", "alice"], "--file is missing; name the file of users"),
       (["user", "add", "--file", "u"], "add needs NAME"),
       (["user", "add", "a:b", "--file", "u"], "'a:b' can't be a user's name: it has a colon"),
       (["user", "add", "*", "--file", "u"], "'*' can't be a user's name: * stands for all clients"),
@@ -99,7 +99,7 @@ struct AccessCommandTests {
         "there is no option --password; did you mean --password-file?"
       ),
       (["user", "ad"], "there is no command 'ad'; did you mean sluice user add?"),
-      (["token", "make", "--key", "k", "--key-id", "i", "--subject", "s"], "--for TIME says how long"),
+      (["token", "make", "--key", "k", "--key-id", "i", "--subject", "s"], "--for is missing"),
       (
         ["token", "make", "--key", "k", "--key-id", "../i", "--subject", "s", "--for", "1h"],
         "--key-id: '../i' can't be"
@@ -110,7 +110,7 @@ struct AccessCommandTests {
       ),
       (
         ["token", "make", "--key", "k", "--key-id", "i", "--subject", "s", "--for", "0"],
-        "--for: a token lasts a second"
+        "--for is too short"
       ),
       (
         [
@@ -118,16 +118,16 @@ struct AccessCommandTests {
           "a..b",
         ], "--publish: \"a..b\" isn't"
       ),
-      (["token", "make"], "--key FILE says what the token is signed with"),
+      (["token", "make"], "--key is missing"),
       (["token", "show", "a.b.c", "--file", "f"], "--file and TOKEN exclude each other"),
-      (["token", "key"], "--output FILE says where the key goes"),
+      (["token", "key"], "--output is missing"),
       (
         ["token", "key", "--output", "k", "--algorithm", "es256"],
         "--algorithm: there is no 'es256'; did you mean 'rs256'?"
       ),
       (
         ["token", "key", "--output", "k", "--algorithm", "hs256", "--public", "p"],
-        "--public: a secret has no public half"
+        "--public: a secret has no public key"
       ),
     ])
   func refusals(arguments: [String], beginning: String) {
@@ -142,8 +142,8 @@ struct AccessCommandTests {
   @Test(
     "a password has some length, and can be typed",
     arguments: [
-      ("", "the password is empty"), ("1234567", "the password has 7 characters; it needs 8"),
-      ("x", "the password has 1 character; it needs 8"),
+      ("", "the password is empty"), ("1234567", "the password has 7 characters; use at least 8"),
+      ("x", "the password has 1 character; use at least 8"),
       ("12345678\n9", "the password has more than one line"),
       ("12345678\u{7}", "the password has a control character"),
       (String(repeating: "x", count: 1025), "the password is longer than 1024 bytes"),

@@ -88,11 +88,12 @@ struct AdviceTests {
     existing.replayRecords = 5
     #expect(
       disagreement.message(existing, asked: asked)
-        == "topic t exists with other settings: replay-age is 2h, not 90m; sluice topic set t --replay-age 90m changes it"
+        == "topic t exists with replay-age 2h, not 90m. To change it: sluice topic set t --replay-age 90m"
     )
     existing.storage = .memory
     #expect(
-      disagreement.message(existing, asked: asked)?.hasSuffix(
-        "changes it; --storage can't be changed while the topic exists") == true)
+      disagreement.message(existing, asked: asked)
+        == "topic t exists with replay-age 2h, not 90m; storage memory, not durable. --storage can't be changed while the topic exists. To change the rest: sluice topic set t --replay-age 90m"
+    )
   }
 }

@@ -67,7 +67,7 @@ struct ClusterTableTests {
   func tables() {
     #expect(
       ClusterTable.nodes(info) == """
-        NODE  ADDRESS        STATE    VERSION  SHARDS   LAST SIGN
+        NODE  ADDRESS        STATE    VERSION  SHARDS   LAST SEEN
         n1    10.0.0.1:7420  live     1.2           2  120 ms ago
         n2    10.0.0.2:7420  drained  1.2           0  340 ms ago
 
@@ -99,7 +99,7 @@ struct ClusterTableTests {
   @Test("the last node that may own shards keeps them, and the command that drains it says so")
   func lastNode() {
     #expect(
-      ClusterDrainCommand.complaint(about: "n1", in: info)?.hasPrefix("no other node may own shards") == true)
+      ClusterDrainCommand.complaint(about: "n1", in: info)?.hasPrefix("n1 keeps its shards") == true)
     #expect(ClusterDrainCommand.complaint(about: "n2", in: info) == nil)
   }
 
@@ -113,8 +113,8 @@ struct ClusterTableTests {
   @Test(
     "arguments that can't be are refused",
     arguments: [
-      (["move", "x", "n1"], "isn't a shard's number"), (["move", "3"], "either the node"),
-      (["move", "3", "n1", "--undo"], "either the node"), (["move", "3", "n 1"], "can't be the name"),
+      (["move", "x", "n1"], "isn't a shard's number"), (["move", "3"], "either NODE"),
+      (["move", "3", "n1", "--undo"], "either NODE"), (["move", "3", "n 1"], "can't be the name"),
       (["drain", "n1", "--undo", "--wait"], "--wait"), (["drain", "a.b"], "can't be the name"),
     ])
   func arguments(words: [String], part: String) {

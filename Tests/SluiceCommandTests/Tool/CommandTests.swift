@@ -60,7 +60,9 @@ struct CommandTests {
     #expect(throws: UsageError.self) { try command("request", "t", "a", "b") }
     let reply = try #require(try command("reply", "t", "--exec", "cat", "--concurrent", "8") as? ReplyCommand)
     #expect(reply.topic == "t" && reply.shell == "cat" && reply.concurrent == 8)
-    #expect(throws: UsageError("--exec COMMAND says what makes the replies")) { try command("reply", "t") }
+    #expect(throws: UsageError("--exec is missing; name the command that writes the replies")) {
+      try command("reply", "t")
+    }
   }
 
   @Test("sub requests by window for people, one at a time for commands, and what is asked for otherwise")
@@ -181,7 +183,7 @@ struct CommandTests {
   @Test(
     "Wrong usage is explained in one line",
     arguments: [
-      ([], "what shall it do?"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
+      ([], "no command is given"), (["pbu"], "there is no command 'pbu'; did you mean sluice pub?"),
       (["--sever", "x", "ping"], "there is no option --sever; did you mean --server?"),
       (["sub", "t", "--header", "kind"], "--header: 'kind' isn't a header; write NAME=VALUE"),
       (["sub", "t", "--header-prefix", "=x"], "--header-prefix: '=x' isn't a header"),
@@ -190,11 +192,11 @@ struct CommandTests {
         "condition 1 of the filter has a text of 1025 bytes"
       ),
       (["sub", "t", "--cursor", "a b"], "\"a b\" isn't a cursor name"),
-      (["sub", "t.*", "--cursor", "c"], "--cursor is a place in one topic"),
-      (["sub", "t", "--commit", "auto"], "--commit is about a cursor"),
+      (["sub", "t.*", "--cursor", "c"], "--cursor is for one subscriber of one topic"),
+      (["sub", "t", "--commit", "auto"], "--commit needs --cursor NAME"),
       (["sub", "t", "--cursor", "c", "--commit", "never"], "--commit: there is no 'never'"),
-      (["cursor"], "sluice cursor what?"), (["group", "show"], "show needs TOPIC"),
-      (["cursor", "move", "t", "c"], "where to?"),
+      (["cursor"], "sluice cursor needs a command"), (["group", "show"], "show needs TOPIC"),
+      (["cursor", "move", "t", "c"], "no position is given"),
       (["cursor", "move", "t", "c", "--to", "there"], "--to: 'there' isn't a start"),
       (["cursor", "delete", "t", ""], "a cursor name can't be empty"),
       (["pub"], "pub needs TOPIC"), (["pub", "a.*", "x"], "\"a.*\" isn't a topic name"),
@@ -205,10 +207,10 @@ struct CommandTests {
       (["sub", "t", "--demand", "0"], "--demand: 0 is too small; it must be at least 1"),
       (["sub", "t", "--count", "-1"], "--count: "),
       (["pub", "t", "a", "--file", "f"], "give either --file or messages"),
-      (["pub", "t", "a", "--frames"], "--frames is about input"),
+      (["pub", "t", "a", "--frames"], "--frames is for records from an input"),
       (["pub", "t", "--header", "=v"], "--header: '=v' isn't a header"),
       (["pub", "t", "--complete", "--fail", "m"], "--complete and --fail exclude"),
-      (["topic"], "sluice topic what?"),
+      (["topic"], "sluice topic needs a command"),
       (["topic", "shw", "t"], "there is no command 'shw'; did you mean sluice topic show?"),
       (["topic", "fail", "t"], "fail needs MESSAGE"),
       (["--server", "x:", "ping"], "--server: 'x:' is not an address"),

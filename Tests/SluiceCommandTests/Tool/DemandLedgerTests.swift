@@ -65,7 +65,7 @@ struct DemandLedgerTests {
     var ledger = DemandLedger(.window, limit: nil)
     let first = ledger.next() ?? 0
     for _ in 0..<first { ledger.receive() }
-    // Large records, so that the window stays as it is.
+    // Large records, so that the window doesn't change.
     let bytes = (8 << 20) / first
     ledger.print(Printed(records: 1, bytes: bytes))
     #expect(ledger.next() == 0)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SluiceTool
 
-/// Files of exports that get their names when they are whole.
+/// Export files that get their final names once they are complete.
 @Suite struct ExportFileTests {
   private let directory: TemporaryDirectory
 

@@ -76,7 +76,8 @@ struct OutputTests {
     arguments: [
       ("{ofset}", "did you mean {offset}?"), ("{zzz}", "there is no {zzz}; there are {topic}"),
       ("{offset", "'}' is missing"),
-      ("a}", "there is a '}' without a '{'"), ("\\x", "'\\x' means nothing"), ("\\", "'\\' means nothing"),
+      ("a}", "there is a '}' without a '{'"), ("\\x", "'\\x' isn't an escape"),
+      ("\\", "'\\' isn't an escape"),
       ("{header:}", "there is no {header:}"),
     ])
   func badTemplates(text: String, part: String) {

@@ -93,8 +93,7 @@ struct RecordReaderTests {
     let fits = Array(repeating: UInt8(ascii: "x"), count: 100)
     let lines = fits + [10] + fits + [10]
     #expect(read(lines, Self.newline, limit: 100) == Outcome(records: [fits, fits]))
-    let more =
-      "is longer than the broker takes, which is 99B; split it, or start sluiced with a larger --max-record"
+    let more = "is longer than the broker's limit of 99B; split it, or raise --max-record"
     #expect(
       read([65, 10] + lines, Self.newline, limit: 99) == Outcome(records: [[65]], error: "line 2 \(more)"))
     #expect(read(fits, Self.newline, limit: 99).error == "line 1 \(more)")
@@ -109,8 +108,8 @@ struct RecordReaderTests {
     let outcome = read(input, .lengthPrefixed, limit: 1000)
     #expect(outcome.records == [[1, 2]])
     #expect(
-      outcome.error?.hasPrefix("record 2, at byte 6, announces 4294967295 bytes; the broker takes 1000B.")
-        == true)
+      outcome.error?.hasPrefix(
+        "record 2, at byte 6, has the length 4294967295, and the broker's limit is 1000B;") == true)
   }
 
   @Test(

@@ -21,7 +21,7 @@ struct RestoredSettingsTests {
     let changes = RestoredSettings.changes(from: passing, to: settings)
     #expect(changes.flow == .lossless && changes.connect == .auto(2))
     #expect(changes.autoDelete == true && changes.whenProducerLost == .fail(after: 30_000))
-    // What restoring doesn't change isn't set.
+    // Restoring sets only the settings that it changes.
     #expect(changes.storage == nil && changes.replayRecords == nil && changes.scope == nil)
     #expect(RestoredSettings.changes(from: settings, to: settings) == TopicSettings())
   }
@@ -32,20 +32,20 @@ struct SubscriptionNoteTests {
   @Test("missed records are counted, with the topic where there are several")
   func lag() {
     #expect(
-      SubscriptionNote.lag(1, 8) == "1 record was dropped before it was requested; going on at offset 8")
+      SubscriptionNote.lag(1, 8) == "1 record was dropped before it was requested; continuing at offset 8")
     #expect(
       SubscriptionNote.change(.lagged(missed: 3, nextOffset: 8), of: "a.b")
-        == "3 records of a.b were dropped before they were requested; going on at offset 8")
+        == "3 records of a.b were dropped before they were requested; continuing at offset 8")
   }
 
   @Test("changes that concern no reader aren't told")
   func changes() {
     #expect(SubscriptionNote.change(.live(nextOffset: 3), of: "t") == nil)
-    #expect(SubscriptionNote.change(.finished, of: "t") == "t has finished")
-    #expect(SubscriptionNote.change(.deleted, of: "t")?.hasPrefix("t is gone") == true)
+    #expect(SubscriptionNote.change(.finished, of: "t") == "topic t has completed")
+    #expect(SubscriptionNote.change(.deleted, of: "t")?.hasPrefix("topic t was deleted") == true)
     #expect(
-      SubscriptionNote.change(.restarted(nextOffset: 0), of: "t")?.hasPrefix("t was started anew") == true)
+      SubscriptionNote.change(.restarted(nextOffset: 0), of: "t")?.hasPrefix("t was recreated") == true)
     #expect(
-      SubscriptionNote.change(.rewound(nextOffset: 5), of: "t")?.contains("going on at offset 5") == true)
+      SubscriptionNote.change(.rewound(nextOffset: 5), of: "t")?.contains("continuing at offset 5") == true)
   }
 }

@@ -31,7 +31,7 @@ struct StatusTests {
     #expect(status([lagging]).problems.isEmpty)
     let text = status([missed, lagging]).text
     #expect(
-      text.contains("problem      \(missed.sentence)") && text.contains("attention    \(lagging.sentence)"))
+      text.contains("problem      \(missed.sentence)") && text.contains("warning      \(lagging.sentence)"))
   }
 
   @Test("programs are told of every problem and its place")
@@ -56,10 +56,10 @@ struct StatusTests {
           sentence: "\(warnings) cursors are behind."),
       ]
     ).text
-    let lines = text.split(separator: "\n").filter { $0.hasPrefix("attention") }
+    let lines = text.split(separator: "\n").filter { $0.hasPrefix("warning") }
     #expect(lines.count == (warnings == 19 ? 19 : 1), "\(text)")
     #expect(
-      text.contains("attention    20 cursors are behind. Cursor c of t is behind.") == (warnings == 20),
+      text.contains("warning      20 cursors are behind. Cursor c of t is behind.") == (warnings == 20),
       "\(text)")
     #expect(text.contains("problem      \(missed.sentence)\n"))
   }

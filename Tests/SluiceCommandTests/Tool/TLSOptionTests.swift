@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The tool's options for TLS")
 struct TLSOptionTests {
-  /// What the arguments in front of a command, and those of the environment, come to.
+  /// The options that result from the arguments before a command and from the environment.
   private func tls(
     _ arguments: [String], environment: [String: String] = [:]
   ) throws(UsageError) -> TLSClientOptions {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The line of a terminal that shows progress")
 struct TerminalLineTests {
-  /// What `body` writes.
+  /// The output of `body`.
   private func written(_ body: (TerminalLine, Int32) -> Void) -> String {
     var ends: [Int32] = [0, 0]
     #expect(unsafe pipe(&ends) == 0)

@@ -35,7 +35,7 @@ struct TopScreenTests {
   @Test("problems stand above the topics, in lines that fit, and leave room for the topics")
   func problems() {
     let sentence =
-      "orders-ui on connection 7 holds up the producers of orders: it has asked for nothing more; 93 % of the last minute, 71 % of the last five."
+      "orders-ui on connection 7 blocks the producers of orders: it has requested nothing; blocked 93 % of the last minute, 71 % of the last five."
     let problems = (0..<4).map {
       BrokerInfo.Problem(
         severity: $0 == 0 ? .critical : .warning, since: 0,
@@ -52,13 +52,14 @@ struct TopScreenTests {
     #expect(
       Array(large[1...6]) == [
         "! The store is full.",
-        "! orders-ui on connection 7 holds up the producers of orders: it has asked for",
-        "  nothing more; 93 % of the last minute, 71 % of the last five.",
-        "! orders-ui on connection 7 holds up the producers of orders: it has asked for",
-        "  nothing more; 93 % of the last minute, 71 % of the last five.", "! 1 more problem: sluice status",
+        "! orders-ui on connection 7 blocks the producers of orders: it has requested",
+        "  nothing; blocked 93 % of the last minute, 71 % of the last five.",
+        "! orders-ui on connection 7 blocks the producers of orders: it has requested",
+        "  nothing; blocked 93 % of the last minute, 71 % of the last five.",
+        "! 1 more problem: sluice status",
       ])
     #expect(large[7].contains("TOPIC") && large[8].contains("held"))
-    // Half of a low screen.
+    // At most half of a low screen.
     let low = lines(80, 9)
     #expect(low.count == 9 && low[1] == "! The store is full." && low[2].hasPrefix("! 3 more problems"))
     #expect(low[3].contains("TOPIC"))
@@ -74,7 +75,7 @@ struct TopScreenTests {
       .split(separator: "\n")
     #expect(lines.count == 6 && lines.allSatisfy { $0.count <= width }, "\(lines)")
     #expect(lines[0] == "short")
-    #expect(lines[1].hasPrefix("TOPIC") && lines[1].contains("ASKED FOR") == (width == 200))
+    #expect(lines[1].hasPrefix("TOPIC") && lines[1].contains("REQUESTED") == (width == 200))
     #expect(lines.dropFirst(2).map { $0.prefix { $0 != " " } } == ["held", "late", "busy", "calm"])
   }
 
@@ -92,7 +93,7 @@ struct TopScreenTests {
       ("\u{1B}", [.escape]), ("\u{1B}q", [.escape, .character("q")]),
       ("\r\n\u{7F}", [.enter, .enter, .backspace]),
       ("\u{1B}[H\u{1B}[4~", [.home, .end]), ("é/", [.character("é"), .character("/")]),
-      // Unknown sequences and control characters are passed over.
+      // Unknown sequences and control characters are ignored.
       ("\u{1B}[15~\u{1B}[1;5C\u{01}x", [.character("x")]),
     ]
     for (text, keys) in table {
@@ -132,7 +133,7 @@ struct TopScreenTests {
     #expect(pressed("/q").filter == "q" && !pressed("/q").isOver)
     #expect(pressed("/la\u{7F}\r").filter == "l" && !pressed("/la\r").isFiltering)
     #expect(pressed("/la\u{1B}").filter == "" && pressed("/la\r\u{1B}").filter == "")
-    #expect(screen(pressed("/nowhere\r"))[2] == "  no topic's name has this in it")
+    #expect(screen(pressed("/nowhere\r"))[2] == "  no topic name contains the filter")
     #expect(pressed("/nowhere\r\r").opened == nil)
   }
 
@@ -171,12 +172,12 @@ struct TopScreenTests {
   func eighty() {
     let lines = screen(TopState())
     #expect(lines[0] == "here: 4 topics")
-    for head in ["TOPIC", "IN/S", "OUT/S", "LAG", "BEHIND", "HELD UP BY"] { #expect(lines[1].contains(head)) }
+    for head in ["TOPIC", "IN/S", "OUT/S", "LAG", "BEHIND", "BLOCKED BY"] { #expect(lines[1].contains(head)) }
     #expect(lines[2].hasPrefix("> held") && lines[2].contains("1,024"))
     #expect(lines[2].contains("orders-ui for 12 s"))
     #expect(lines[3].hasPrefix("  late") && lines[3].contains("1 min 5 s"))
     // There is room for more in a wide terminal.
-    #expect(!lines[1].contains("ASKED FOR") && screen(TopState(), width: 140)[1].contains("ASKED FOR"))
+    #expect(!lines[1].contains("REQUESTED") && screen(TopState(), width: 140)[1].contains("REQUESTED"))
   }
 
   @Test("Names that peers choose can't control the terminal")
@@ -214,7 +215,7 @@ struct TopScreenTests {
       screen(opened, detail: info)[1].hasPrefix("topic") && screen(opened, detail: info)[1].hasSuffix("held"))
     #expect(screen(pressed("j", from: opened), detail: info)[1].hasPrefix("state"))
     #expect(screen(opened)[1].contains("held"))
-    // What holds it up stands at the top, and a long value goes on in the next line.
+    // The cause of the block is shown at the top, and a long value continues in the next line.
     var held = info
     held.subscriptions = [
       .init(
@@ -224,9 +225,9 @@ struct TopScreenTests {
     let lines = screen(opened, width: 60, height: 12, detail: held)
     #expect(
       Array(lines[3...5]) == [
-        "held up by   orders-ui on connection 3, stream 1 (records",
-        "             that it has not taken), for 5 min 12 s, 93 % of",
-        "             the last minute, 71 % of the last five",
+        "blocked by   orders-ui on connection 3, stream 1 (its unread",
+        "             records fill the buffer), for 5 min 12 s, 93 %",
+        "             of the last minute, 71 % of the last five",
       ], "\(lines)")
     #expect(lines[6].hasPrefix("epoch"))
   }

@@ -52,7 +52,7 @@ struct TopTests {
     #expect(
       rows.map(\.topic) == ["a.quiet", "busy"] && rows.allSatisfy { $0.inRate == 0 && $0.outRate == 0 })
     let later = summary("busy", next: 300, subscribers: 2)
-    // One has left, another has come.
+    // One topic was deleted, another created.
     rows = board.take(
       TopSample(
         time: time(3), topics: [quiet, later],
@@ -61,7 +61,7 @@ struct TopTests {
         ]))
     #expect(rows.map(\.topic) == ["busy", "a.quiet"])
     #expect(rows[0].inRate == 100 && rows[0].outRate == 60)
-    // In another life it counts anew.
+    // In another epoch it counts from zero.
     rows = board.take(TopSample(time: time(4), topics: [summary("busy", next: 2, epoch: 2)]))
     #expect(rows.map(\.inRate) == [0])
   }
@@ -123,8 +123,8 @@ struct TopTests {
     ]
     details.storage = StorageStatus(state: .full, since: 12_000, used: 100, limit: 100)
     let rows = board.take(TopSample(time: time(1), topics: [topic], details: ["jobs": details]))
-    #expect(TopTable.render(rows, title: "").contains("storage full for 12 s (1 waits)"))
-    let store = "; store: full for 12 s, publishers wait; 100 B of 100 B used (100 %)"
+    #expect(TopTable.render(rows, title: "").contains("storage full for 12 s (1 blocked)"))
+    let store = "; store: full for 12 s, producers blocked; 100 B of 100 B used (100 %)"
     #expect(TopTable.title(rows, server: "s").hasSuffix(store))
     #expect(
       TopTable.title(rows, server: "s", node: "n", commits: 4_230).hasSuffix("\(store); commits: 4.2 ms"))
@@ -149,7 +149,7 @@ struct TopTests {
         ]))
     #expect(rows[0].outstanding == 5 && rows[0].holder == "slower" && rows[0].holding == 9_000)
     let text = TopTable.render(rows, title: "here")
-    #expect(text.contains("slower for 9 s, its demand, 93 % of the last minute (1 waits)"))
+    #expect(text.contains("slower for 9 s, no demand, 93 % of the last minute (1 blocked)"))
     #expect(TopTable.line(rows[0]).contains("\"outstanding\":5,\"holder\":\"slower\",\"holding_ms\":9000"))
     #expect(
       TopTable.line(rows[0]).contains(

@@ -45,10 +45,10 @@ struct TopicExplanationTests {
         ]
         $0.holds = [.init(reason: .subscribers, milliseconds: 12_000, lastMinute: 930, lastFiveMinutes: 710)]
       } == [
-        "1 producer waits for slow (connection 3), which limits jobs by its demand for 12 s now (93 % of the last minute, 71 % of the last five).",
-        "Producer source (connection 1) has published 200 records, and has waited for 12 s: the subscribers have asked for nothing more.",
-        "Subscriber slow (connection 3) has every record, and asks for no more: the producers wait for its next request.",
-        "Subscriber quick (connection 3) has every record, and takes what comes without limit.",
+        "1 producer of jobs is blocked by subscriber slow (connection 3), which has requested nothing for 12 s (blocked 93 % of the last minute, 71 % of the last five).",
+        "Producer source (connection 1) has published 200 records and has been blocked for 12 s: the subscribers have requested nothing more.",
+        "Subscriber slow (connection 3) has every record and has requested no more: the producers are blocked until it does.",
+        "Subscriber quick (connection 3) has every record and unlimited demand.",
       ])
   }
 
@@ -62,17 +62,18 @@ struct TopicExplanationTests {
         $0.subscriptions = [slow]
       }.last ?? ""
     }
-    let behind = "Subscriber far (connection 3) is 50 records behind, for 1 min 5 s, and"
-    #expect(told(.demand, granted: 100) == "\(behind) has asked for none of them for 12 s: it limits itself.")
-    let asked = "\(behind) has asked for 20 of them:"
+    let behind = "Subscriber far (connection 3) is 50 records behind, for 1 min 5 s and"
+    #expect(told(.demand, granted: 100) == "\(behind) has requested none of them for 12 s: it limits itself.")
+    let asked = "\(behind) has requested 20 of them:"
     #expect(told(.client) == "\(asked) the client hasn't read what it was sent for 12 s.")
     #expect(told(.network) == "\(asked) its network hasn't acknowledged what was sent for 12 s.")
     #expect(
       told(.unread)
-        == "\(asked) it hasn't got what it was sent for 12 s, since the client or its network is slow.")
-    #expect(told(.pace) == "\(asked) it reads, and they are on their way, or come faster than it reads.")
-    // What it was sent before keeps it from asking.
-    #expect(told(.client, granted: 100).contains("asks for no more: the client hasn't read"))
+        == "\(asked) it hasn't received what it was sent for 12 s, because the client or its network is slow."
+    )
+    #expect(told(.pace) == "\(asked) they are on their way, or it reads more slowly than records come.")
+    // It requests nothing because of the records that it was sent before.
+    #expect(told(.client, granted: 100).contains("has requested no more: the client hasn't read"))
   }
 
   @Test("A subscriber that is behind limits itself, or is limited by its network")
@@ -86,30 +87,37 @@ struct TopicExplanationTests {
     }
     #expect(
       told == [
-        "No producer of jobs waits: the subscribers don't limit it.",
-        "Producer source (connection 1) has published 200 records, and may publish 50 more now.",
-        "Subscriber far (connection 3) is 50 records behind, and has asked for 20 of them: they are on their way, or its network or its reading is slow.",
-        "Subscriber idle (connection 3) is 40 records behind, and has asked for none of them: it limits itself.",
-        "Subscriber waits (connection 3) has every record, and has asked for 8 more: it waits for the producers.",
+        "No producer of jobs is blocked.",
+        "Producer source (connection 1) has published 200 records and may publish 50 more.",
+        "Subscriber far (connection 3) is 50 records behind and has requested 20 of them: they are on their way, or the client or its network is slow.",
+        "Subscriber idle (connection 3) is 40 records behind and has requested none of them: it limits itself.",
+        "Subscriber waits (connection 3) has every record and has requested 8 more: it waits for the producers.",
       ])
   }
 
   @Test(
     "What isn't a subscriber's doing names its cause",
     arguments: [
-      (TopicInfo.Publication.WaitReason.storageFull, "the broker's store is full"),
-      (.storageBacklog, "records wait to be written to the broker's disk"),
-      (.memory, "the broker's memory is at its ceiling"), (.notConnected, "the topic isn't connected"),
-      (.init(rawValue: 99), "reason 99, which this version doesn't know"),
+      (
+        TopicInfo.Publication.WaitReason.storageFull, "the broker's store is full",
+        " Delete or trim topics, or raise --storage-limit."
+      ),
+      (.storageBacklog, "records wait to be written to the broker's disk", ""),
+      (
+        .memory, "the broker's memory is at its ceiling",
+        " Delete or trim topics in memory, or raise --memory."
+      ), (.notConnected, "the topic isn't connected", ""),
+      (.init(rawValue: 99), "reason 99, which this version doesn't know", ""),
     ])
-  func causes(_ reason: TopicInfo.Publication.WaitReason, _ words: String) {
+  func causes(_ reason: TopicInfo.Publication.WaitReason, _ words: String, _ remedy: String) {
     let told = sentences {
       $0.publications = [producer(granted: 200, waiting: 1500, reason)]
       $0.holds = [.init(reason: reason, milliseconds: 1500, lastMinute: 25, lastFiveMinutes: 5)]
     }
     #expect(
       told[0]
-        == "1 producer waits, since \(words), for 1 s now (2 % of the last minute, 0.5 % of the last five).")
+        == "1 producer of jobs is blocked for 1 s: \(words) (blocked 2 % of the last minute, 0.5 % of the last five).\(remedy)"
+    )
   }
 
   @Test("Producers that the store has refused wait for the store")
@@ -117,7 +125,9 @@ struct TopicExplanationTests {
     #expect(
       sentences {
         $0.publications = [producer(granted: 200, waiting: 12_300, .storageFull)]
-      }.first == "1 producer waits, since the broker's store is full, for 12 s now.")
+      }.first
+        == "1 producer of jobs is blocked for 12 s: the broker's store is full. Delete or trim topics, or raise --storage-limit."
+    )
   }
 
   @Test("A limit that comes and goes is told while no producer waits, as topic show does")
@@ -128,7 +138,7 @@ struct TopicExplanationTests {
         $0.subscriptions = [subscriber("slow", granted: 200, holding: 12_000, .demand)]
         $0.holds = [.init(reason: .subscribers, milliseconds: 12_000, lastMinute: 930, lastFiveMinutes: 710)]
       }.first
-        == "Producers wait again and again for slow (connection 3), which limits jobs by its demand for 12 s now (93 % of the last minute, 71 % of the last five)."
+        == "Producers of jobs are blocked repeatedly by subscriber slow (connection 3), which has requested nothing for 12 s (blocked 93 % of the last minute, 71 % of the last five)."
     )
   }
 
@@ -182,7 +192,9 @@ struct TopicExplanationTests {
       sentences {
         $0.publications = [producer(granted: 200, waiting: 5, .subscribers)]
         $0.holds = [.init(reason: .subscribers, milliseconds: 5, lastMinute: 1, lastFiveMinutes: 1)]
-      }[0] == "1 producer waits because jobs has no subscriber: its settings have producers wait for one.")
+      }[0]
+        == "1 producer of jobs is blocked: the topic has no subscriber. Start one, or let producers run ahead: sluice topic set jobs --without-subscribers drop"
+    )
     #expect(
       sentences { $0.summary.ending = .finished }
         == ["jobs has completed: no record follows. It keeps 100 records."])
@@ -195,6 +207,6 @@ struct TopicExplanationTests {
   func many() {
     let told = sentences { $0.publications = (0..<8).map { producer("p\($0)") } }
     #expect(told.count == 1 + TopicExplanation.described + 1)
-    #expect(told.last == "3 more producers aren't told of here.")
+    #expect(told.last == "3 more producers aren't listed.")
   }
 }

@@ -25,7 +25,7 @@ struct TopicTableTests {
   @Test(
     "What was dropped is told by cause, and what was dropped before the broker's start")
   func dropped() {
-    #expect(row("dropped", info()) == "100 records before the broker's start, or trimmed and not freed yet")
+    #expect(row("dropped", info()) == "100 records before the broker started, or trimmed and not freed yet")
     #expect(row("dropped", info { $0.summary.firstOffset = 0 }) == "none")
     let info = info { info in
       info.dropped[.bytes] = .init(records: 60, bytes: 61_440)
@@ -34,7 +34,7 @@ struct TopicTableTests {
     }
     #expect(
       row("dropped", info)
-        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 30 records, 30.0 KiB, by trim; 9 records before the broker's start, or trimmed and not freed yet"
+        == "60 records, 60.0 KiB, by replay-bytes; 1 record, 10 B, by replay-age; 30 records, 30.0 KiB, by trim; 9 records before the broker started, or trimmed and not freed yet"
     )
     #expect(TopicJSON.line(info).contains("\"replay-bytes\":{\"records\":60,\"bytes\":61440}"))
     #expect(TopicJSON.line(info).contains("\"trim\":{\"records\":30,\"bytes\":30720}"))
@@ -42,7 +42,7 @@ struct TopicTableTests {
 
   @Test("What stops producers is told in a sentence, with its limit, since when, and its shares")
   func holders() {
-    #expect(row("held up by", info()) == nil)
+    #expect(row("blocked by", info()) == nil)
     func subscription(_ connection: UInt64, holding: UInt64, _ limit: TopicInfo.HoldLimit, _ minute: UInt16)
       -> TopicInfo.Subscription
     {
@@ -59,8 +59,8 @@ struct TopicTableTests {
       info.holds = [.init(reason: .subscribers, milliseconds: 400_000, lastMinute: 1, lastFiveMinutes: 1)]
     }
     #expect(
-      row("held up by", held)
-        == "orders-ui on connection 3, stream 1 (its demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five"
+      row("blocked by", held)
+        == "orders-ui on connection 3, stream 1 (no demand), for 5 min 12 s, 93 % of the last minute, 71 % of the last five"
     )
     let table = TopicTable.show(held)
     #expect(table.contains("5 min 12 s   93 %   71 %\n"), "\(table)")
@@ -72,19 +72,19 @@ struct TopicTableTests {
       ), "\(json)")
     #expect(json.contains("\"holds\":[{\"reason\":\"subscribers\",\"holding_ms\":400000,"), "\(json)")
     held.subscriptions = (1...5).map { subscription($0, holding: 100, .groupDemand, 0) }
-    let many = TopicTable.show(held).split(separator: "\n").filter { $0.hasPrefix("held up by") }
+    let many = TopicTable.show(held).split(separator: "\n").filter { $0.hasPrefix("blocked by") }
     #expect(many.count == 4 && many.last?.hasSuffix(" and 2 more") == true, "\(many)")
     #expect(
       HoldText.sentence(subscription(4, holding: 999, .buffer, 0)).hasPrefix("a client without a name on"))
-    // What isn't a subscriber's is told as well.
+    // Blocks not caused by a subscriber are shown as well.
     held.subscriptions = []
     held.summary.subscriptions = 0
-    #expect(row("held up by", held)?.hasPrefix("lack of subscribers, for 6 min 40 s, ") == true)
+    #expect(row("blocked by", held)?.hasPrefix("lack of subscribers, for 6 min 40 s, ") == true)
     held.holds[0].reason = .storageBacklog
     #expect(
-      row("held up by", held)?.hasPrefix("storage backlog, for 6 min 40 s, 0.1 % of the last minute") == true)
+      row("blocked by", held)?.hasPrefix("storage backlog, for 6 min 40 s, 0.1 % of the last minute") == true)
     held.holds[0].milliseconds = 0
-    #expect(row("held up by", held) == nil)
+    #expect(row("blocked by", held) == nil)
   }
 
   @Test("Times of holds have their two largest units")
@@ -112,7 +112,7 @@ struct TopicTableTests {
           reason: .storageFull)
       ]
     }
-    #expect(row("store", info) == "full for 12 s, publishers wait; 4.00 MiB of 4.00 MiB used (100 %)")
+    #expect(row("store", info) == "full for 12 s, producers blocked; 4.00 MiB of 4.00 MiB used (100 %)")
     #expect(row("pump", info)?.hasSuffix("11 s  storage full") == true, "\(TopicTable.show(info))")
     #expect(TopicJSON.line(info).contains("\"wait_reason\":\"storage full\""))
     #expect(TopicJSON.line(info).contains("\"store\":{\"state\":\"full\",\"since_ms\":12000"))

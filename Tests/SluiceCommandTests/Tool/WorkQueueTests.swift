@@ -28,7 +28,7 @@ struct WorkQueueTests {
     }
     queue.add(0, weight: 3) { false }
     working.wait()
-    // The first still weighs too much; an impatient one gets through all the same.
+    // The first one still weighs too much, but an impatient one gets through.
     let asked = Shared(Atomic(0))
     queue.add(1, weight: 1) {
       asked.value.add(1, ordering: .relaxed)

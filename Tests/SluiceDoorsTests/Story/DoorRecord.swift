@@ -2,10 +2,10 @@ import Foundation
 import SluiceMQTT
 import SluiceWire
 
-/// A record as clients of all doors have it.
+/// A record in the form that clients of all gateways can see.
 struct DoorRecord: Hashable, CustomStringConvertible {
   var key: String?
-  /// But for the content type, and for what a door keeps there for itself.
+  /// All headers except the content type and those that a gateway stores for its own use.
   var headers: [String: String] = [:]
   var contentType: String?
   var payload: [UInt8]
@@ -39,7 +39,7 @@ struct DoorRecord: Hashable, CustomStringConvertible {
       key: attributes.key.map { String(decoding: $0, as: UTF8.self) }, payload: Array(attributes.payload))
     attributes.forEachHeader { name, value in
       let name = String(decoding: name, as: UTF8.self)
-      // What the door of MQTT keeps there can be printed.
+      // The header that the MQTT gateway stores has one printable byte.
       if name == "mqtt", value.count == 1, (0x30...0x3F).contains(value[0]) { return }
       set(name, String(decoding: value, as: UTF8.self))
     }
@@ -60,7 +60,7 @@ struct DoorRecord: Hashable, CustomStringConvertible {
 
   // MARK: HTTP
 
-  /// The fields of a request that publishes it.
+  /// The fields of a request that publishes the record.
   var fields: String {
     var text = "Content-Length: \(payload.count)\r\n"
     if let key { text += "Sluice-Key: \(key)\r\n" }
@@ -69,7 +69,7 @@ struct DoorRecord: Hashable, CustomStringConvertible {
     return text
   }
 
-  /// A line of JSON.
+  /// Reads a line of JSON.
   init?(json line: String) {
     guard let object = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] else {
       return nil

@@ -1,24 +1,24 @@
-/// A client that publishes one record after the other, and sends again on its next connection what it doesn't know to be in the log.
+/// A client that publishes one record after the other. On its next connection it sends a record again unless it knows that the record is in the log.
 protocol StoryWriter: AnyObject {
   /// Whether the record that was published last is in the log.
   var isIdle: Bool { get }
 
   func publish(_ record: DoorRecord)
 
-  /// Takes what has come.
+  /// Handles the bytes that arrived.
   func look()
 
-  /// Loses the connection and makes another one.
+  /// Drops the connection and opens another one.
   func lose()
 }
 
-/// A client that reads a topic from its beginning, and goes on behind what it has when its connection is lost.
+/// A client that reads a topic from its beginning. When its connection is lost, it resumes after its last record.
 protocol StoryReader: AnyObject {
   var records: [DoorRecord] { get }
 
-  /// Takes what has come.
+  /// Handles the bytes that arrived.
   func look()
 
-  /// Loses the connection and makes another one.
+  /// Drops the connection and opens another one.
   func lose()
 }

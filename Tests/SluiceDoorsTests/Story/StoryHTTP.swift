@@ -1,6 +1,6 @@
 import Testing
 
-/// A client of HTTP that sends a request again, with the same `Idempotency-Key`, until it is answered.
+/// An HTTP client that repeats a request, with the same `Idempotency-Key`, until it is answered.
 final class HTTPStoryWriter: StoryWriter {
   private let door: DoorWorld
   private let index: Int
@@ -46,7 +46,7 @@ final class HTTPStoryWriter: StoryWriter {
   }
 }
 
-/// A client of HTTP that streams a topic as lines of JSON, from its next offset on.
+/// An HTTP client that streams a topic as lines of JSON, from its next offset on.
 final class HTTPStoryReader: StoryReader {
   private let door: DoorWorld
   private let index: Int
@@ -55,7 +55,7 @@ final class HTTPStoryReader: StoryReader {
   private var bytes: [UInt8] = []
   private(set) var records: [DoorRecord] = []
   private(set) var lines: [String] = []
-  /// Of the records that came on earlier connections.
+  /// The number of records that arrived on earlier connections.
   private var before = 0
 
   init(_ door: DoorWorld, at index: Int, topic: String) {
@@ -88,7 +88,7 @@ final class HTTPStoryReader: StoryReader {
     }
   }
 
-  /// What of the body in chunks has come.
+  /// The part of the chunked body that has arrived.
   private static func body(_ bytes: [UInt8]) -> String {
     guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8)) else { return "" }
     var rest = bytes[end.upperBound...]

@@ -2,7 +2,7 @@ import SluiceMQTT
 import Testing
 
 extension MQTTClient {
-  /// A client with a session that outlives its connection, which acknowledges nothing by itself.
+  /// Returns a client whose session outlives its connection, and which acknowledges nothing by itself.
   fileprivate static func inStory(_ door: DoorWorld, _ id: String, at index: Int) -> MQTTClient {
     let client = connected(door, id, at: index, clean: false, expiry: 3600)
     client.acknowledges = false
@@ -10,7 +10,7 @@ extension MQTTClient {
   }
 }
 
-/// A client of MQTT that publishes at QoS 2 in a session.
+/// An MQTT client that publishes at QoS 2 in a session.
 final class MQTTStoryWriter: StoryWriter {
   private let door: DoorWorld
   private let (index, id): (Int, String)
@@ -56,7 +56,7 @@ final class MQTTStoryWriter: StoryWriter {
       switch line {
       case "pubrec \(packetID)": release()
       case "pubcomp \(packetID)": pending = nil
-      // Its PUBCOMP was lost with the connection: the broker knows the identifier no more, which is no error then (MQTT 5, 3.7.2.1).
+      // Its PUBCOMP was lost with the connection. The broker has forgotten the identifier, which is no error here (MQTT 5, 3.7.2.1).
       case "pubcomp \(packetID) 146" where isReleasedAgain: pending = nil
       default: Issue.record("\(id) got \(line)")
       }
@@ -75,7 +75,7 @@ final class MQTTStoryWriter: StoryWriter {
   }
 }
 
-/// A client of MQTT with a session and a subscription at QoS 2.
+/// An MQTT client with a session and a subscription at QoS 2.
 final class MQTTStoryReader: StoryReader {
   private let door: DoorWorld
   private let (index, id): (Int, String)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A connection of the native protocol: its bytes, or messages of a WebSocket.
+/// A connection of the native protocol. It carries plain bytes or WebSocket messages.
 final class StoryConnection {
   let bytes: ByteClient
   private let door: DoorWorld
@@ -37,7 +37,7 @@ final class StoryConnection {
     bytes.send(message)
   }
 
-  /// The frames that have come since the last look.
+  /// The frames that arrived since the last call.
   func take() -> [(header: FrameHeader, body: [UInt8])] {
     var frames: [(header: FrameHeader, body: [UInt8])] = []
     func read(_ chunk: UnsafeRawBufferPointer) throws {
@@ -129,7 +129,7 @@ final class NativeStoryReader: StoryReader {
   private let topic: String
   private var connection: StoryConnection
   private(set) var records: [DoorRecord] = []
-  /// When each was appended, in milliseconds since 1970.
+  /// When each record was appended, in milliseconds since 1970.
   private(set) var times: [Int64] = []
   private var time: Int64 = 0
 

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A normative statement of a standard, with the tests that prove it or the reason why there is none.
+/// A normative statement of a standard, with the tests that cover it or the reason why there is none.
 struct Statement: CustomStringConvertible {
   /// As in the standard, without `MQTT-`.
   var number: String
-  /// What it demands, in short.
+  /// Its requirement in short.
   var demand: String
   /// As `Suite.test`.
   var tests: [String]
-  /// Why there is no test, or what of it is done elsewhere; nil for nothing.
+  /// Why there is no test, or which part is covered elsewhere; nil if neither applies.
   var note: String?
 
   var description: String { "[MQTT-\(number)]" }
 
-  /// Reads a table: a line for each statement, `number | demand | tests, separated by commas | note`, of which the last two may be empty or missing.
+  /// Reads a table with a line for each statement: `number | demand | tests, separated by commas | note`. The last two may be empty or missing.
   static func table(_ text: String) -> [Statement] {
     text.split(separator: "\n").map { line in
       let cells = line.split(separator: "|", omittingEmptySubsequences: false)
@@ -26,7 +26,7 @@ struct Statement: CustomStringConvertible {
     }
   }
 
-  /// Reads a list of numbers, by sections: `1.5.4:1-3 1.5.5:1`.
+  /// Reads a list of numbers by section: `1.5.4:1-3 1.5.5:1`.
   static func numbers(_ text: String) -> [String] {
     text.split(whereSeparator: \.isWhitespace).flatMap { section -> [String] in
       let parts = section.split(separator: ":")

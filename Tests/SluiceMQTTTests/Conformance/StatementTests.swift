@@ -10,7 +10,7 @@ struct StatementTests {
   private static let mqtt311 = Statement.table(
     [statements311Opening, statements311Rest].joined(separator: "\n"))
 
-  /// The statements of appendix B of MQTT 5, by sections. [MQTT-4.2.0-1] is called [MQTT-4.2-1] in the text.
+  /// The statements of appendix B of MQTT 5, by section. The text calls [MQTT-4.2.0-1] [MQTT-4.2-1].
   private static let numbers5 = """
     1.5.4:1-3 1.5.5:1 1.5.7:1 2.1.3:1 2.2.1:2-6 2.2.2:1 3.1.0:1-2 3.1.2:1-30 3.1.3:1-12 3.1.4:1-6 3.2.0:1-2
     3.2.2:1-22 3.3.1:1-13 3.3.2:1-20 3.3.4:1-10 3.4.2:1-3 3.5.2:1-3 3.6.1:1 3.6.2:1-3 3.7.2:1-3 3.8.1:1
@@ -48,7 +48,7 @@ struct StatementTests {
   func exist() throws {
     var declared: Set<String> = []
     let here = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    // Sessions are tested as values here, what the broker does for them at its doors.
+    // Sessions are tested as values here; the other modules test the broker's gateways.
     let others = ["SluiceWebSocketTests", "SluiceDoorsTests"].map {
       here.appending(path: "../\($0)").standardized
     }
@@ -58,7 +58,7 @@ struct StatementTests {
         let text = try String(contentsOf: file, encoding: .utf8)
         for suite in text.split(separator: "@Suite").dropFirst() {
           guard let name = suite.firstMatch(of: /struct (\w+)/) else { continue }
-          // A test is a function behind its attribute.
+          // A test is a function after its attribute.
           for test in suite.matches(of: /@Test\b(?s:.)*?func (\w+)\(/) {
             declared.insert("\(name.1).\(test.1)")
           }

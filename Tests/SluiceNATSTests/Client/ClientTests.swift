@@ -110,7 +110,7 @@ struct ClientTests {
     conditions.bufferSize = 1_000
     let scene = try Scene(conditions: conditions) { $0.maximumBacklog = 1 << 20 }
     try scene.open()
-    // 90 KB at 2 KB a second: the PING in front of the answer comes after 45 seconds.
+    // 90 KB at 2 KB a second: the PING before the reply arrives after 45 seconds.
     let outcome = Outcome()
     scene.perform { client in
       outcome.of {
@@ -141,7 +141,7 @@ struct ClientTests {
       try? client.publish("a", payload: [UInt8](repeating: 1, count: 50_000))
       wait("first", 10_000, sends: 20_000)
       wait("second", 10_000, sends: 20_000)
-      // What comes later waits behind these, however little it needs.
+      // Later messages wait after these, however little room they need.
       wait("third", 1 << 20, sends: 0)
       wait("never", 0, sends: 0)
       #expect(box.texts.isEmpty)
@@ -157,7 +157,7 @@ struct ClientTests {
   @Test("a refused client gives up, and says why")
   func refused() throws {
     let scene = try Scene(servers: 2) { $0.credentials = .fixed(.password(user: "u", password: "p")) }
-    // What isn't encrypted doesn't leave the machine.
+    // Unencrypted bytes must not leave the machine.
     scene.start()
     #expect(scene.world.run { scene.events.last == "closed: gave-up" })
     #expect(scene.events.contains("interrupted: insecure-connection"))
@@ -296,13 +296,13 @@ struct ClientTests {
     }
     scene.world.run(for: .seconds(30))
     #expect(client == nil)
-    // The server's next word finds it gone.
+    // The client is gone when the server's next bytes arrive.
     scene.server.loop.perform { scene.server.connections[0].write("PING\r\n") }
     #expect(scene.world.run { scene.server.connections[0].isOver })
   }
 }
 
-/// What callbacks have noted. Unchecked: used by one thread.
+/// Results recorded by callbacks. Unchecked: used by one thread.
 final class Box: @unchecked Sendable {
   var texts: [String] = []
   var bytes: [UInt8]?

@@ -6,13 +6,13 @@ import Testing
 
 @Suite("the one timer of many deadlines")
 struct DeadlineTimerTests {
-  /// An owner of deadlines, of which the earliest one counts. Unchecked: one thread uses it.
+  /// An owner of several deadlines, of which the earliest counts. Unchecked: used by one thread.
   private final class Owner: @unchecked Sendable {
     let world: SimulatedWorld
     let loop: SimulatedLoop
     var deadlines: [MonotonicTime] = []
     private var timer = DeadlineTimer()
-    /// Bodies that were made: timers that were set.
+    /// The number of timers set.
     private(set) var made = 0
     private(set) var calls: [MonotonicTime] = []
     /// When each deadline was noticed.

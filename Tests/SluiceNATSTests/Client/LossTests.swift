@@ -63,7 +63,7 @@ struct LossTests {
         #expect(["not-sent", "outcome-unknown"].contains(text), "\(side) \(limit)")
       }
     }
-    // What comes after the loss works as before it.
+    // Requests after the loss work as before.
     let first = try #require(server.connections.first)
     first.resetAfterReceiving = .max
     first.resetAfterSending = .max
@@ -113,7 +113,7 @@ struct LossTests {
       #expect(mayBe.contains(text), "seed \(seed): \(payload.prefix(10)) is \(text)")
       if text == payload { answered += 1 }
     }
-    // Each server has seen each request once at most.
+    // Each server has received each request at most once.
     let all = scene.servers.flatMap(\.published).filter { $0.subject == "echo" }
     #expect(all.count == executed.count)
     #expect(answered > 0)

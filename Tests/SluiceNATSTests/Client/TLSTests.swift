@@ -16,7 +16,7 @@ struct TLSTests {
     let client: NATSClient
     let events = Box()
 
-    /// - Parameter greeting: what the server sends in plain text before TLS; nil for TLS first.
+    /// - Parameter greeting: the server's plain text before TLS; nil for TLS first.
     init(
       greeting: String?, seed: UInt64 = 1, _ change: (inout NATSOptions) -> Void = { _ in },
       client address: String = "tls://localhost:4222"
@@ -69,7 +69,7 @@ struct TLSTests {
       #expect(setting.run { setting.client.isConnected }, "\(setting.events.texts)")
       #expect(try setting.echo(50_000) == 50_000)
       #expect(setting.server.connections.last?.connect?.contains("secret") == true)
-      // And again after a loss.
+      // Again after a loss.
       setting.world.loops[1].perform { setting.server.connections.last?.reset() }
       #expect(setting.run { setting.events.texts.count == 3 })
       #expect(try setting.echo(10) == 10)
@@ -114,7 +114,7 @@ struct TLSTests {
   }
 }
 
-/// A network whose listeners send some bytes before anything else: a server's words in plain text in front of TLS.
+/// A network whose listeners first send some bytes: a server's plain text before TLS.
 private final class GreetingNetwork: Network {
   private let beneath: any Network
   private let greeting: [UInt8]

@@ -112,7 +112,7 @@ struct EncoderTests {
 }
 
 extension NATSEncoder {
-  /// A whole message, as ``NATSTraffic`` puts it together.
+  /// A complete message, as assembled by ``NATSTraffic``.
   fileprivate static func publish(
     _ subject: String, reply: some Collection<UInt8>, headers: NATSHeaders, payload: NATSBytes,
     into bytes: inout [UInt8]

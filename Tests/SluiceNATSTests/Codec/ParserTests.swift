@@ -15,7 +15,7 @@ struct ParserTests {
     NATSHeaders(NATSHeadersView(NATSBytes($0)))
   }
 
-  /// Bytes on the wire and what they are.
+  /// Bytes on the wire, and the parsed operation.
   static let table: [(bytes: [UInt8], output: ParsedOperation)] = [
     (bytes("PING\r\n"), .ping),
     (bytes("PONG\r\n"), .pong),

@@ -96,7 +96,7 @@ struct AccessTests {
     }
     try write(file(user.seed), to: path)
     #expect(try attempt(engine) { $0.credentials = .file(path) } == "connected to n1")
-    // Another key than the token's.
+    // A key other than the token's.
     try write(file(Self.seed), to: path)
     #expect(try attempt(engine) { $0.credentials = .file(path) } == "interrupted: authentication-failed")
     #expect(

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Against three real servers that replicate.
+/// Tests with three real servers that replicate.
 @Suite(
   "Three real nats-servers",
   .enabled(
@@ -48,7 +48,7 @@ struct ClusterTests {
         done(result.flatMap { info in info.cluster?.leader.map { .success($0) } ?? .failure(Self.noLeader) })
       }
     }
-    // A writer by the book: the next commit's expectation is the last one's sequence; an unknown outcome is found out.
+    // A correct writer: each commit expects the sequence of the previous one, and an unknown outcome is resolved.
     let writer = SharedMutex(Mutex(Writer()))
     client.perform { client in writer.mutex.withLock { $0.client = client } }
     client.perform { _ in Self.commit(writer) }
@@ -62,7 +62,7 @@ struct ClusterTests {
     try eventually("the last outcome") { writer.mutex.withLock { !$0.isRunning } }
     let (acknowledged, fault) = writer.mutex.withLock { ($0.acknowledged, $0.fault) }
     #expect(fault == nil)
-    // Each commit has two messages, whose payload is its number: all acknowledged ones are there, once, in order.
+    // Each commit has two messages, whose payload is its number. All acknowledged ones are stored once, in order.
     let read = SharedMutex(Mutex<[Int]>([]))
     var next: UInt64 = 1
     while true {
@@ -82,7 +82,7 @@ struct ClusterTests {
 
   private static let noLeader = NATSError(.unavailable, "the stream has no leader")
 
-  /// One commit after the other, each expecting the sequence of the one before. Unchecked: the client is used on its loop only.
+  /// Makes one commit after another, each expecting the sequence of the one before. Unchecked: the client is used only on its loop.
   private struct Writer: @unchecked Sendable {
     var client: NATSClient!
     var next = 0
@@ -94,7 +94,7 @@ struct ClusterTests {
     var fault: String?
   }
 
-  /// Makes the next commit. On the loop.
+  /// Makes the next commit. Called on the loop.
   private static func commit(_ writer: SharedMutex<Writer>) {
     let (api, number, sequence) = writer.mutex.withLock { (JetStream($0.client), $0.next, $0.sequence) }
     if writer.mutex.withLock({ $0.isStopped }) { return writer.mutex.withLock { $0.isRunning = false } }
@@ -133,7 +133,7 @@ struct ClusterTests {
     _ = loop.schedule(after: .milliseconds(20)) { body() }
   }
 
-  /// A barrier tells: if it may be stored at the old end, the commit wasn't.
+  /// A barrier resolves it: if it can be stored at the old end, the commit wasn't stored.
   private static func findOut(_ number: Int, _ sequence: UInt64, _ writer: SharedMutex<Writer>) {
     let api = writer.mutex.withLock {
       $0.unknown += 1
@@ -155,7 +155,7 @@ struct ClusterTests {
     }
   }
 
-  /// Something is behind the old end: the commit, or a barrier whose outcome wasn't known either.
+  /// A message follows the old end: the commit, or a barrier with an unknown outcome.
   private static func readBehind(_ number: Int, _ sequence: UInt64, _ writer: SharedMutex<Writer>) {
     let api = writer.mutex.withLock { JetStream($0.client) }
     do {
@@ -184,7 +184,7 @@ struct ClusterTests {
   )
   func cutInTheMiddle() throws {
     let (cluster, client) = try Self.open()
-    // A client of its own, whose connection passes through a gate.
+    // A separate client, whose connection passes through a gate.
     let gate = try Gate(to: cluster.servers[0].host)
     let loop = try EpollLoop.start(name: "gated")
     defer {
@@ -205,7 +205,7 @@ struct ClusterTests {
     }
     try eventually("a connection through the gate") { connected.isRaised }
     let outcome = SharedMutex(Mutex<NATSError?>(nil))
-    // The first 100 of 200 messages get through.
+    // The first 100 of 200 messages pass.
     gate.cut(after: 100 * 128)
     loop.execute {
       let batch = (0..<200).map { number in
@@ -217,10 +217,10 @@ struct ClusterTests {
     }
     try eventually("the outcome") { outcome.mutex.withLock { $0 != nil } }
     let error = try #require(outcome.mutex.withLock { $0 })
-    // All of it was written to the socket before the connection was cut.
+    // All bytes were written to the socket before the connection was cut.
     #expect(error.code == .outcomeUnknown)
     #expect(!error.provesNothingWasStored)
-    // The barrier finds out that the batch wasn't stored, and keeps the rest of it from being so.
+    // The barrier shows that the batch wasn't stored, and prevents that later.
     let barrier = try client.retry { api, done in
       try api.publish(message("s.barrier") { $0.expectLastSequence(0) }, to: "S", done)
     }

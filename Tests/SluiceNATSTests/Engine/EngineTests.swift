@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Against a real server by itself.
+/// Tests with a single real server.
 @Suite(
   "One real nats-server",
   .enabled(
@@ -39,7 +39,7 @@ struct EngineTests {
   func streams() throws {
     let (_, client) = try Self.open()
     let stream = Self.stream("S")
-    // Once more: the same settings are no conflict, others are.
+    // Repeating the same settings is no conflict; other settings are.
     _ = try client.get { try $0.createStream(stream, $1) }
     var other = stream
     other.maximumPerSubject = 5
@@ -93,7 +93,7 @@ struct EngineTests {
     #expect(error.lastSequence == 3)
     #expect(error.provesNothingWasStored)
     #expect(try client.get { try $0.streamInfo("S", $1) }.state.lastSequence == 3)
-    // A single message is a batch as well, and an empty payload a message.
+    // A single message is a valid batch, and an empty payload is valid.
     let single = try client.get { api, done in
       try api.commit([message("s.a") { $0.expectLastSequence(3) }], to: "S", done)
     }
@@ -122,7 +122,7 @@ struct EngineTests {
       var api = JetStream(client)
       api.timeout = .seconds(60)
       for number in 0..<40 {
-        // The commit with number 20 doesn't know of the others.
+        // The commit with number 20 ignores the others.
         let expected = number == 20 ? 0 : UInt64(2 * number)
         try! api.commit(
           [message("s.a", "\(number)") { $0.expectLastSequence(expected) }, message("s.b", "\(number)")],
@@ -319,7 +319,7 @@ struct EngineTests {
     try eventually("the watch: \(notes.mutex.withLock { $0 })") {
       notes.mutex.withLock { $0.last } == "current"
     }
-    // Between them, there may be attempts that were too early.
+    // There may be attempts between them that were too early.
     let all = notes.mutex.withLock { $0 }
     #expect(all.suffix(5) == ["began", "c.b 1", "c.a 2", "c.t MaxAge", "current"])
     client.perform { _ in
@@ -362,7 +362,7 @@ struct EngineTests {
   }
 }
 
-/// A mutex that closures share.
+/// A mutex shared by closures.
 final class SharedMutex<Value: Sendable>: Sendable {
   let mutex: Mutex<Value>
 
@@ -371,7 +371,7 @@ final class SharedMutex<Value: Sendable>: Sendable {
   }
 }
 
-/// Unchecked: the watch is used on its loop only.
+/// Unchecked: the watch is used only on its loop.
 struct WatchHolder: @unchecked Sendable {
   var watch: JetStreamWatch?
 }

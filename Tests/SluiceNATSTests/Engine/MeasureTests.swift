@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the engine stores through this client by itself, in the shapes in which a broker would commit.
+/// The engine's throughput through this client alone, with commits of the shapes that a broker makes.
 ///
 /// Built for release: `SLUICE_TESTS=SluiceNATSTests swift build -c release --build-tests -Xswiftc -enable-testing --scratch-path
 /// .build/release-nats`; then `SLUICE_NATS_MEASURE=5 swift test … --filter MeasureTests`, with the seconds for each row.
@@ -18,7 +18,7 @@ import Testing
 struct MeasureTests {
   static let seconds = getenv("SLUICE_NATS_MEASURE").flatMap { Double(String(cString: $0)) }
 
-  /// What a commit is made of.
+  /// The contents of a commit.
   struct Shape: Sendable {
     var name: String
     /// Batches of records.
@@ -36,9 +36,9 @@ struct MeasureTests {
   ]
 
   enum Layout: String, CaseIterable, Sendable {
-    /// States on subjects of their own, of which the newest message is kept.
+    /// States on separate subjects, each of which keeps its newest message.
     case rollUp = "fixed subjects, rolled up"
-    /// Batches as messages of their own, all states of a commit in one message.
+    /// Batches as separate messages, all states of a commit in one message.
     case together = "states in one message"
     /// One message for the whole commit.
     case single = "one message"
@@ -84,7 +84,7 @@ struct MeasureTests {
     }
   }
 
-  /// Commits one behind the other, so many at a time, each expecting what the ones before will have stored.
+  /// Makes commits, several at a time, each expecting the result of those before.
   private final class Run: Sendable {
     private struct State {
       var predicted: UInt64 = 0
@@ -172,7 +172,7 @@ struct MeasureTests {
       return messages
     }
 
-    /// On the loop.
+    /// Called on the loop.
     private func commit(_ client: NATSClient) {
       let expected = state.withLock { state -> UInt64? in
         if state.isOver || state.failure != nil { return nil }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("JetStream's exchanges with a scripted engine")
 struct ExchangeTests {
-  /// What became of a commit or a read, as text.
+  /// The outcome of a commit or a read, as text.
   private func outcome<Value>(
     _ scene: Scene, _ begin: (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   )

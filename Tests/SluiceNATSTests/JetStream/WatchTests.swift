@@ -6,17 +6,17 @@ import Testing
 
 @Suite("A watch over a scripted engine")
 struct WatchTests {
-  /// An engine that knows consumers, and pushes what the test says.
+  /// An engine with consumers, which pushes messages on the test's request.
   private final class Engine {
     let scene: Scene
     var notes: [String] = []
     var watch: JetStreamWatch?
-    /// The inbox of the last consumer, how many messages it has, and how many consumers there were.
+    /// The inbox of the last consumer, the number of its messages, and the number of consumers so far.
     var inbox = ""
     var delivered = 0
     var consumers = 0
     var deleted = 0
-    /// What the last consumer begins with.
+    /// The initial messages of the last consumer.
     var contents: [(String, String)] = []
     var refusal: String?
     var isSilent = false
@@ -61,7 +61,7 @@ struct WatchTests {
 
     private var connection: ScriptedConnection { scene.server.connections.last! }
 
-    /// Delivers a message: its subject isn't the inbox, so it goes to the inbox's subscription by number.
+    /// Delivers a message. Its subject isn't the inbox, so it is sent to the inbox's subscription by number.
     func push(_ subject: String, _ payload: String, pending: Int = 0, headers: String = "", skipping: Int = 0)
     {
       delivered += 1 + skipping

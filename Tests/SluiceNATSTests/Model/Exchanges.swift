@@ -3,7 +3,7 @@ import SluiceNATS
 import Synchronization
 import TestSupport
 
-/// Something that is asked of an engine, and how it answers, as text that real servers and the model must agree on.
+/// A request to an engine, and its reply as text, which real servers and the model must agree on.
 struct Exchange: Sendable {
   let name: String
   let answer: @Sendable (any SteppedClient) throws -> String
@@ -63,7 +63,7 @@ extension Exchange {
     }
   }
 
-  /// A read of one message, of a replica and of the leader.
+  /// Reads one message, from a replica and from the leader.
   static func read(_ selector: MessageSelector) -> Exchange {
     Exchange(name: "a read of \(selector)") { client in
       let direct: Result<StoredMessage, NATSError> = try client.result { api, done in
@@ -74,7 +74,7 @@ extension Exchange {
     }
   }
 
-  /// A read of several messages.
+  /// Reads several messages.
   static func page(
     _ name: String,
     _ begin:

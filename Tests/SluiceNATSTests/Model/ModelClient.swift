@@ -5,9 +5,9 @@ import SluiceNATS
 import SluiceSimulation
 import TestSupport
 
-/// A client that a test waits for at each step, of real servers or of the model.
+/// A client of real servers or of the model, for a test that waits for each step.
 protocol SteppedClient {
-  /// Runs `body` on the client's loop, and waits for what it completes with.
+  /// Runs `body` on the client's loop, and waits for its result.
   func result<Value: Sendable>(
     _ body: @escaping @Sendable (JetStream, @escaping (Result<Value, NATSError>) -> Void) throws -> Void
   ) throws -> Result<Value, NATSError>
@@ -15,7 +15,7 @@ protocol SteppedClient {
 
 extension RealClient: SteppedClient {}
 
-/// A client of the model of the engine. Unchecked: a world and all that belongs to it is used by one thread.
+/// A client of the model of the engine. Unchecked: a world and its parts are used by one thread.
 final class ModelClient: SteppedClient, @unchecked Sendable {
   let world: SimulatedWorld
   let engine: EngineModel

@@ -18,7 +18,7 @@ struct ModelTests {
     }
   }
 
-  /// A few answers word for word, for machines without the real server.
+  /// Some replies word for word, for machines without the real server.
   private static let expected = [
     "a batch": "S 3 of 3", "a stale batch": "wrong-last-sequence 10071, last 3",
     "the same id": "S 8 again of 1",

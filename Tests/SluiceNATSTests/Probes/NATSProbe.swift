@@ -3,12 +3,12 @@ import TestSupport
 
 @testable import SluiceNATS
 
-/// Gives any bytes to all that reads what a NATS server, its answers, or a credentials file say.
+/// Passes any bytes to the parsers of a NATS server's output, its replies, and credentials files.
 enum NATSProbe: Probe {
   enum Target: String, CaseIterable, Sendable {
     /// One byte for the number of chunks, one for each chunk's length; then the stream.
     case natsStreams
-    /// Headers as they come.
+    /// Encoded headers.
     case natsHeaders
     /// A session: steps of the client and of time, and what the server sends.
     case natsSessions
@@ -38,7 +38,7 @@ enum NATSProbe: Probe {
 
   private static let maximumPayload = 256
 
-  /// However a stream is cut, the same comes of it, and never more than its bytes.
+  /// However a stream is split, the result is the same, and never larger than the input.
   private static func stream(_ bytes: [UInt8]) throws {
     var input = ProbeInput(bytes)
     let count = Int(input.byte()) % 16
@@ -53,7 +53,7 @@ enum NATSProbe: Probe {
     chunks.append(Array(rest))
     let whole = parse([stream])
     let cut = parse(chunks)
-    // A chunk that breaks the protocol takes what it completes with it.
+    // If a chunk breaks the protocol, the operations that it completes are lost.
     guard whole.error == cut.error, whole.operations == cut.operations else {
       throw ProbeViolation("\(whole) in one piece, \(cut) in \(chunks.map(\.count))")
     }
@@ -123,7 +123,7 @@ enum NATSProbe: Probe {
 
   // MARK: Sessions
 
-  /// Each request ends once at most, subscriptions get nothing after their end, and there is never more than one connection.
+  /// Each request completes at most once, subscriptions get nothing after their end, and there is never more than one connection.
   private static func session(_ bytes: [UInt8]) throws {
     var input = ProbeInput(bytes)
     var options = NATSOptions()
@@ -191,7 +191,7 @@ enum NATSProbe: Probe {
     }
   }
 
-  /// What a server might say at this point.
+  /// Plausible input from a server at this point.
   private static func words(_ input: inout ProbeInput, _ session: NATSSession) -> [UInt8] {
     let info = #"INFO {"headers":true,"max_payload":200,"server_name":"n""#
     switch input.byte() % 10 {
@@ -212,10 +212,10 @@ enum NATSProbe: Probe {
     }
   }
 
-  /// Where an answer to a request goes.
+  /// The inbox for the reply to a request.
   private static func inbox(of session: NATSSession, _ number: UInt8) -> String {
     let sent = String(decoding: session.output.waiting, as: UTF8.self)
-    // The name is the same each time, as the seed is.
+    // The name is the same each time, because the seed is.
     let prefix = sent.split(separator: " ").first { $0.hasPrefix("_INBOX.") }?.split(separator: ".")
       .dropLast()
     return (prefix?.joined(separator: ".") ?? probeInbox) + ".\(number)"
@@ -265,13 +265,13 @@ enum NATSProbe: Probe {
 
   // MARK: Answers
 
-  /// What is read in place is read as JSON in the same way.
+  /// Reading in place gives the same result as a JSON decoder.
   private static func acknowledgement(_ json: [UInt8]) throws {
     try withExactMemory(json) { memory in
       let bytes = NATSBytes(memory)
       let decoded = try? PublishAcknowledgement(decoding: bytes, server: "s")
       guard let scanned = PublishAcknowledgement(scanning: bytes) else { return }
-      // A name may come twice in what is read in place only where it doesn't matter.
+      // Reading in place accepts duplicate names only if they don't matter.
       guard decoded == nil || decoded == scanned else {
         throw ProbeViolation("\(scanned) in place, \(String(describing: decoded)) as JSON")
       }
@@ -333,7 +333,7 @@ enum NATSProbe: Probe {
   }
 }
 
-/// What a session's caller knows.
+/// The state known to a session's caller.
 private struct SessionScene {
   enum State {
     case none
@@ -344,7 +344,7 @@ private struct SessionScene {
 
   var state = State.none
   var isClosed = false
-  /// With whether they take several answers.
+  /// Whether each request accepts several replies.
   var requests: [UInt64: Bool] = [:]
   var subscriptions: Set<UInt64> = []
   var violation: (any Error)?

@@ -20,7 +20,7 @@ struct HandshakeValueTests {
       with: try NATSAddress(parsing: address), isSecure: isSecure, credentials: credentials, NATSOptions())
   }
 
-  /// An action as text; of an error its code.
+  /// An action as text, or an error's code.
   private static func note(_ body: () throws(NATSError) -> NATSHandshake.Action) -> String {
     do throws(NATSError) {
       switch try body() {

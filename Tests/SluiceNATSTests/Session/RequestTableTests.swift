@@ -40,7 +40,7 @@ struct RequestTableTests {
       }
       #expect(requests.count == model.count)
       if let earliest = model.values.map(\.deadline).min() {
-        // It may be looked at too early, and never too late.
+        // The deadline may be too early, but never too late.
         #expect(requests.nextDeadline.map { $0 <= earliest } ?? false)
       } else {
         #expect(requests.nextDeadline == nil)

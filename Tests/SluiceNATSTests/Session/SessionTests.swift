@@ -79,7 +79,7 @@ struct SessionTests {
     let written = try test.request("b", "2")
     _ = test.sent()
     let part = try test.request("c", "3")
-    // All but the last byte: the server can't have carried it out.
+    // All bytes except the last one: the server can't have executed it.
     _ = test.sent(taking: test.session.output.count - 1)
     let unwritten = try test.request("d", "4")
     #expect(try test.receive("MSG \(inbox) 1 0\r\n\r\n") == ["request \(answered): "])
@@ -156,7 +156,7 @@ struct SessionTests {
       #expect(throws: NATSError.self) { try test.publish("a", String(repeating: "x", count: 1_000)) }?.code
         == .backlogFull)
     #expect(test.sent() == "PUB a 1000\r\n\(String(repeating: "x", count: 1_000))\r\n")
-    // The server says how much it takes, and may change its mind.
+    // The server sets the limit, and may change it.
     _ = try test.receive(SessionUnderTest.info.replacing("1000", with: "10") + "}\r\n")
     #expect(throws: NATSError.self) { try test.publish("a", "12345678901") }
   }

@@ -29,7 +29,7 @@ struct TrafficTests {
     }
   }
 
-  /// What a message of the server is, as it comes on the wire.
+  /// The arrivals that result from a server's message on the wire.
   private static func arrival(_ traffic: inout NATSTraffic, _ text: String) throws -> [NATSTraffic.Arrival] {
     var parser = NATSParser()
     var result: [NATSTraffic.Arrival] = []

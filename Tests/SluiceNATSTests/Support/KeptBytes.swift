@@ -1,5 +1,5 @@
-/// Memory that lives as long as this.
-// @unchecked: it doesn't change.
+/// Memory with the lifetime of this object.
+// @unchecked: it is immutable.
 final class KeptBytes: @unchecked Sendable {
   let memory: UnsafeRawBufferPointer
 

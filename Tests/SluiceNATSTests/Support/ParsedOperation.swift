@@ -1,7 +1,7 @@
 import SluiceNATS
 import TestSupport
 
-/// What the parser has handed out, copied.
+/// A copied result of the parser.
 enum ParsedOperation: Equatable {
   case info(String)
   case message(NATSMessage, subscription: UInt64)
@@ -22,7 +22,7 @@ enum ParsedOperation: Equatable {
   }
 }
 
-/// The parser as a test feeds it.
+/// The parser, for the decoder verifier.
 final class ParserUnderTest: IncrementalDecoder {
   private var parser: NATSParser
 

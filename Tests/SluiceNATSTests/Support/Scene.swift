@@ -5,9 +5,9 @@ import TestSupport
 
 @testable import SluiceNATS
 
-/// Scripted servers and a client in a simulated world: the client on the first loop, each server on one of its own.
+/// Scripted servers and a client in a simulated world: the client on the first loop, each server on its own.
 ///
-/// Unchecked: a world and all that belongs to it is used by one thread.
+/// Unchecked: a world and its parts are used by one thread.
 final class Scene: @unchecked Sendable {
   let world: SimulatedWorld
   private(set) var servers: [ScriptedServer] = []
@@ -46,13 +46,13 @@ final class Scene: @unchecked Sendable {
     }
   }
 
-  /// Connects.
+  /// Starts the client, and waits until it is connected.
   func open() throws {
     start()
     try require(world.run { self.client.isConnected }, "no connection: \(events)")
   }
 
-  /// Makes a request and waits for its outcome.
+  /// Sends a request, and waits for its outcome.
   func request(_ subject: String, _ payload: String = "") throws -> String {
     let outcome = Outcome()
     perform { client in outcome.of { try client.request(subject, payload: bytes(payload), $0) } }
@@ -60,13 +60,13 @@ final class Scene: @unchecked Sendable {
     return outcome.text ?? ""
   }
 
-  /// The server whose connection the client has.
+  /// The server to which the client is connected.
   var connected: ScriptedServer? {
     servers.first { server in server.connections.contains { !$0.isOver && $0.connect != nil } }
   }
 }
 
-/// What has become of a request, as text: the payload, or the error's code.
+/// The outcome of a request, as text: the payload, or the error's code.
 ///
 /// Unchecked: used by one thread.
 final class Outcome: @unchecked Sendable {

@@ -4,11 +4,11 @@ import SluiceNATS
 import SluiceSimulation
 import TestSupport
 
-/// A message that a client has published.
+/// A message published by a client.
 struct Published: Equatable {
   var subject: String
   var reply: String
-  /// The headers as they were sent, with the empty line.
+  /// The headers as sent, with the empty line.
   var headers: String
   var payload: [UInt8]
 
@@ -20,9 +20,9 @@ struct Published: Equatable {
   }
 }
 
-/// A NATS server of a simulated world that does what a test says: it knows subscriptions and requests without responders, and answers by script.
+/// A scripted NATS server in a simulated world. It supports subscriptions and requests without responders, and replies as the test says.
 ///
-/// Unchecked: a world and all that belongs to it is used by one thread.
+/// Unchecked: a world and its parts are used by one thread.
 final class ScriptedServer: @unchecked Sendable {
   let name: String
   let loop: SimulatedLoop
@@ -30,19 +30,19 @@ final class ScriptedServer: @unchecked Sendable {
   private var listener: (any Listener)?
   private let network: any Network
 
-  /// Fields of INFO, in front of its end: `,"tls_required":true`.
+  /// Additional fields of INFO, such as `,"tls_required":true`.
   var infoFields = ""
-  /// Whether the server begins with INFO. Where TLS comes behind it, the network has sent it.
+  /// Whether the server starts with INFO. If TLS follows it, the network has sent it.
   var greets = true
-  /// Why CONNECT is refused.
+  /// The reason for rejecting CONNECT; nil to accept it.
   var refusal: (ScriptedConnection) -> String? = { _ in nil }
-  /// Called with each connection before it is used.
+  /// Called with each connection before its use.
   var prepare: (ScriptedConnection) -> Void = { _ in }
-  /// Called with each message; returns false for one that the server doesn't know what to do with.
+  /// Called with each message; returns false if it doesn't handle it.
   var script: (Published, ScriptedConnection) -> Bool = { _, _ in false }
-  /// Everything that was published, in order.
+  /// All published messages, in order.
   private(set) var published: [Published] = []
-  /// In the order in which they were opened.
+  /// In the order of opening.
   private(set) var connections: [ScriptedConnection] = []
 
   init(
@@ -63,7 +63,7 @@ final class ScriptedServer: @unchecked Sendable {
     ) { [weak self] stream, _ in self?.accept(stream) }
   }
 
-  /// No more connections; those that there are go on.
+  /// Accepts no more connections; existing ones continue.
   func stopListening() { listener?.close() }
 
   private func accept(_ stream: any ByteStream) {
@@ -96,13 +96,13 @@ final class ScriptedConnection: ByteStreamHandler {
   private(set) var isOver = false
   private(set) var connect: String?
   private(set) var pings = 0
-  /// Bytes that were received and processed, and bytes that were sent.
+  /// The numbers of bytes received and processed, and of bytes sent.
   private(set) var received = 0
   private(set) var sent = 0
-  /// The connection is reset when it has processed or sent so many bytes.
+  /// The connection is reset after it has processed or sent that many bytes.
   var resetAfterReceiving = Int.max
   var resetAfterSending = Int.max
-  /// Whether it processes what comes.
+  /// Whether received bytes wait unprocessed.
   var isStalled = false {
     didSet { if !isStalled { process() } }
   }
@@ -127,7 +127,7 @@ final class ScriptedConnection: ByteStreamHandler {
     flush()
   }
 
-  /// Sends a message to the subscriptions that its subject matches.
+  /// Sends a message to the matching subscriptions.
   @discardableResult
   func send(_ subject: String, headers: String = "", payload: [UInt8] = [], reply: String = "") -> Bool {
     var wasSent = false
@@ -186,7 +186,7 @@ final class ScriptedConnection: ByteStreamHandler {
     stream.abort()
   }
 
-  /// Closes the connection after what was sent.
+  /// Closes the connection after the bytes sent so far.
   func close() {
     isOver = true
     stream.close()
@@ -211,7 +211,7 @@ final class ScriptedConnection: ByteStreamHandler {
 
   private func process() {
     while !isOver, !isStalled {
-      // What lies beyond the limit has never come.
+      // Bytes beyond the limit never arrive.
       let allowed = input.prefix(resetAfterReceiving - received)
       guard let count = processOne(Array(allowed)) else {
         if allowed.count < input.count || received + allowed.count >= resetAfterReceiving { reset() }
@@ -222,7 +222,7 @@ final class ScriptedConnection: ByteStreamHandler {
     }
   }
 
-  /// Returns how many bytes the first operation has; nil when it isn't complete.
+  /// Returns the length of the first operation; nil if that is incomplete.
   private func processOne(_ bytes: [UInt8]) -> Int? {
     guard let end = bytes.firstIndex(of: 0x0A) else { return nil }
     let line = String(decoding: bytes[..<(end - 1)], as: UTF8.self)

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import SluiceNATS
 
-/// A session, the clock, and what the session did, as text.
+/// A session, the clock, and the session's actions as text.
 struct SessionUnderTest {
   var session: NATSSession
   var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -20,7 +20,7 @@ struct SessionUnderTest {
 
   mutating func start() -> [String] { notes(session.start(at: now)) }
 
-  /// Begins, and shakes hands.
+  /// Starts, and completes the handshake.
   mutating func open() throws {
     _ = start()
     try shakeHands()
@@ -35,7 +35,7 @@ struct SessionUnderTest {
     _ = sent()
   }
 
-  /// What the server sends.
+  /// Passes bytes from the server. Returns the session's actions.
   mutating func receive(_ text: String) throws -> [String] {
     var result: [String] = []
     let bytes = bytes(text)
@@ -57,7 +57,7 @@ struct SessionUnderTest {
     return notes(session.lost(error, at: now))
   }
 
-  /// Lets time pass, step by step.
+  /// Advances the clock, step by step.
   mutating func pass(_ duration: Duration) -> [String] {
     let end = now + duration
     var result: [String] = []
@@ -69,7 +69,7 @@ struct SessionUnderTest {
     return result
   }
 
-  /// What the client has sent since the last time; the transport takes all of it, or `count` bytes.
+  /// The client's output since the last call; the transport accepts all of it, or `count` bytes.
   mutating func sent(taking count: Int? = nil) -> String {
     let waiting = session.output.waiting.prefix(count ?? .max)
     session.output.took(waiting.count)
@@ -92,7 +92,7 @@ struct SessionUnderTest {
   }
 }
 
-/// An action as text: its name, and of errors the code.
+/// An action as text: its name, and the code of an error.
 func notes(_ action: NATSAction) -> [String] {
   switch action {
   case .none: []

@@ -6,7 +6,7 @@ import Testing
 @testable import SluiceStore
 @testable import SluiceStoreLMDB
 
-/// Files that are cut off, or of which pages are lost: what is repaired is whole.
+/// Files that are truncated or have lost pages: a repaired store is complete in itself.
 @Suite("Stores whose files are damaged", .serialized)
 struct DamagedFileTests {
   private static let pageSize = 4096
@@ -86,7 +86,7 @@ struct DamagedFileTests {
     #expect(throws: StoreError.self) {
       try LMDBStore.rebuild(at: scratch.path, limit: 64 << 20) { done, total in
         told.append((done, total))
-        // Not far behind the check of the old file.
+        // Shortly after the check of the old file.
         return total <= size || done < size + size / 4
       }
     }
@@ -153,7 +153,7 @@ struct DamagedFileTests {
             in: 0...255, using: &random)
         }
       case .giantSizes:
-        // The headers of entries stand at the end of a page, those of pages at its front: sizes of all ones.
+        // The headers of entries are at the end of a page, those of pages at the start: overwrite sizes with all ones.
         for _ in 0...5 {
           let page = page()
           let place = page.lowerBound + Int.random(in: 0..<pageSize / 2, using: &random) * 2
@@ -163,7 +163,7 @@ struct DamagedFileTests {
     }
   }
 
-  /// Repairs as the tool does. Returns false when nothing could be read.
+  /// Repairs as the tool does. Returns false if nothing could be read.
   private func repair(_ scratch: ScratchDirectory) throws -> Bool {
     do {
       _ = try LMDBStore.rebuild(at: scratch.path, limit: 64 << 20)
@@ -187,7 +187,7 @@ struct DamagedFileTests {
       damage.apply(to: &file, &random)
       let scratch = try Self.directory(with: file)
       guard try repair(scratch) else {
-        // It is as it was.
+        // It is unchanged.
         #expect(try Data(contentsOf: URL(filePath: "\(scratch.path)/data.mdb")) == file, "seed \(seed)")
         continue
       }
@@ -239,7 +239,7 @@ struct DamagedFileTests {
     let store = try Self.open(before, .readOnly)
     let all = try store.stored(TopicID(rawValue: 2)).count
     #expect(all == 30)
-    // The large batches have pages of their own: one of them goes.
+    // The large batches have separate pages; remove one of them.
     let large = try #require(
       (2..<sound.count / Self.pageSize).first { page in
         let start = page * Self.pageSize

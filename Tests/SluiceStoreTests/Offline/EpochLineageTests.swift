@@ -3,7 +3,7 @@ import Testing
 
 @testable import SluiceStore
 
-/// Which epochs a topic's present one continues, and up to where.
+/// Which epochs a topic's present epoch continues, and up to which offset.
 @Suite struct EpochLineageTests {
   private func row(_ epoch: UInt64, _ lineage: [StoredTopic.Ancestor] = []) -> StoredTopic {
     var row = StoredTopic(name: "orders", settings: TopicSettings(), epoch: epoch)
@@ -68,7 +68,7 @@ import Testing
     #expect(row.lineage.position(of: 25, in: 1) == 10)
   }
 
-  /// A backup is brought back, the topic goes on, and the same backup is brought back once more.
+  /// A backup is restored, the topic continues, and the same backup is restored again.
   @Test func clientsOfWhatAnImportReplacesGoOnWhereTheHistoriesPart() throws {
     let store = MemoryStore()
     try StoreScene.fill(store)

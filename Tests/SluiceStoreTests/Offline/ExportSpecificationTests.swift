@@ -5,7 +5,7 @@ import Testing
 
 @testable import SluiceStore
 
-/// The page about the format of exports, checked against the code.
+/// The page about the export format, checked against the code.
 @Suite("Specification of exports")
 struct ExportSpecificationTests {
   private static func golden() throws -> MemoryStore {
@@ -38,7 +38,7 @@ struct ExportSpecificationTests {
       .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
 
-  /// The cells of the rows of the table under a heading, its head and rule left out.
+  /// The cells of the table under a heading, without its header and rule.
   private func table(under heading: String) throws -> [[String]] {
     let start = try #require(lines.firstIndex(of: heading))
     let section = lines[(start + 1)...].prefix { !$0.hasPrefix("#") }

@@ -49,7 +49,7 @@ struct ExportTests {
     for _ in 0..<100 {
       let store = MemoryStore()
       try StoreScene.fill(store, &random)
-      // Numbers differ in the other store.
+      // The other store has different topic numbers.
       let other = MemoryStore()
       if .random(using: &random) { try StoreScene.fill(other, "other", id: 7) }
       let (bytes, findings) = try StoreScene.export(store)
@@ -85,7 +85,7 @@ struct ExportTests {
       #expect(try store.states(of: topic, kind) == other.states(of: topic, kind))
     }
     #expect(try StoreScene.records(other) == StoreScene.records(store))
-    // It goes on as the other would have.
+    // It continues like the original.
     var change = TopicChange(topic)
     change.batches = try StoreScene.batches([["next"]], of: topic, from: 10, bytesBefore: 52)
     try other.commit([change])
@@ -117,7 +117,7 @@ struct ExportTests {
     try StoreScene.import(bytes, into: other)
     #expect(try StoreScene.findings(other).allSatisfy { !$0.isDamage })
     #expect(try StoreScene.records(other) == [3: "dd", 4: "ee"])
-    // Their offsets aren't given again.
+    // Their offsets aren't reused.
     let extent = try #require(try other.extent(of: topic))
     #expect(extent.firstOffset == 3 && extent.head == 10)
   }
@@ -177,7 +177,7 @@ struct ExportTests {
 
   @Test func sectionsMayNotChangePlaces() throws {
     let bytes = try StoreScene.export(store).bytes
-    // The two small states behind each other are equally long when their keys are.
+    // The two adjacent small states have the same length if their keys do.
     let other = MemoryStore()
     var change = TopicChange(topic)
     change.row = StoreScene.row("t")
@@ -286,7 +286,7 @@ struct ExportTests {
   }
 
   @Test func aLengthThatIsALieTakesNoMemory() throws {
-    // A section that announces a gigabyte, and has none of it.
+    // A section that announces a gigabyte, without any of it.
     var bytes = ExportFormat.preamble + [2, 0, 0, 0, 0, 0, 0, 0x40]
     var most = 0
     let error = #expect(throws: StoreError.self) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SluiceStore
 
-/// Reading from a store out of which a repair has taken batches.
+/// Reading from a store after a repair has removed batches.
 @Suite("Gaps between batches")
 struct GapTests {
   @Test("whoever reads from within a gap gets what is behind it", arguments: [StoreEngine.memory, .lmdb])
@@ -22,7 +22,7 @@ struct GapTests {
     }
     for offset: UInt64 in 0...2 { #expect(try first(offset) == 0) }
     for offset: UInt64 in 3...9 { #expect(try first(offset) == 5) }
-    // The same at the end, where nothing is behind it.
+    // The same at the end, without later batches.
     repair.batches = [5]
     try store.mend(repair)
     for offset: UInt64 in 0...2 { #expect(try first(offset) == 0) }

@@ -158,7 +158,7 @@ struct LMDBOfflineTests {
       #expect(try findings().isEmpty)
       #expect(try open(.readOnly).extent(of: topic) == before)
     }
-    // Batches that a topic of no records has.
+    // Batches of a topic without records.
     try LMDBTampering.change(scratch.path, "topics") { _, value in
       [UInt8](repeating: 0, count: TopicEntry.rowPosition) + value[TopicEntry.rowPosition...]
     }
@@ -317,7 +317,7 @@ struct LMDBOfflineTests {
     #expect(UInt64(try data.count) == sizes.after)
     #expect(scratch.names == ["data.mdb", "data.mdb-lock", "lock", "reserve"])
     withExtendedLifetime(store) {
-      // Nobody else gets it before whoever has compacted it has let go.
+      // No other process gets it before the compacting one releases it.
       let error = #expect(throws: StoreError.self) { try open() }
       #expect(error?.kind == .inUse)
     }

@@ -3,9 +3,9 @@ import TestSupport
 
 @testable import SluiceStoreLMDB
 
-/// Reaches into a store's file behind the store's back, while nobody has it open.
+/// Changes a store's file directly, while no process has it open.
 enum LMDBTampering {
-  /// Changes values of a table: `change` is given each key and its value, and returns the value to be; nil removes it.
+  /// Changes values of a table: `change` gets each key and its value, and returns the new value; nil removes it.
   static func change(
     _ directory: String, _ table: String, _ change: (_ key: [UInt8], _ value: [UInt8]) -> [UInt8]?
   ) throws {
@@ -73,7 +73,7 @@ enum LMDBTampering {
   }
 }
 
-/// What LMDB points to.
+/// The bytes that LMDB points to.
 private func bytes(of value: MDB_val) -> [UInt8] {
   Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
 }

@@ -59,7 +59,7 @@ struct RepairTests {
     store.damage(topic, batchAt: 5) { $0[50] ^= 1 }
     #expect(try repair().steps == [.removedBatch(5, missing: 5..<10)])
     #expect(try store.extent(of: topic)?.head == 10)
-    // It goes on behind them.
+    // The topic continues after them.
     var change = TopicChange(topic)
     change.batches = try StoreScene.batches([["next"]], of: topic, from: 10, bytesBefore: 52)
     try store.commit([change])
@@ -88,7 +88,7 @@ struct RepairTests {
     store.damage(topic, .extentLost)
     try repair()
     #expect(try store.extent(of: topic) == before)
-    // Nobody knows how many records a spoilt batch at the end had: none of their offsets is given again.
+    // The number of records in a damaged last batch is unknown: none of their offsets is reused.
     store.damage(topic, .extentLost)
     store.damage(topic, batchAt: 5) { $0[50] ^= 1 }
     try repair()
@@ -107,7 +107,7 @@ struct RepairTests {
     store.damage(TopicID(rawValue: 7), .name("a b"))
     store.damage(TopicID(rawValue: 5), .nextTopic)
     let summary = try repair().summary
-    // What a later version wrote is left to it.
+    // Entries of a later version are left unchanged.
     #expect(summary.left == 1)
     #expect(try StoreScene.findings(store).map(\.problem.code) == ["superseded", "row-is-newer"])
     let contents = try store.contents()

@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import SluiceStore
 
-/// Fills stores, and looks at what is in them.
+/// Fills stores, and reads their contents.
 enum StoreScene {
   static func row(_ name: String, epoch: UInt64 = 1) -> StoredTopic {
     var settings = TopicSettings(replayRecords: 1_000)
@@ -11,7 +11,7 @@ enum StoreScene {
     return StoredTopic(name: name, settings: settings, epoch: epoch)
   }
 
-  /// Sealed batches that follow on each other, one for each list of payloads, a second apart.
+  /// Sealed consecutive batches, one for each list of payloads, a second apart.
   static func batches(
     _ payloads: [[String]], of topic: TopicID, from offset: UInt64 = 0, bytesBefore: UInt64 = 0
   ) throws -> [BatchBlock] {
@@ -35,7 +35,7 @@ enum StoreScene {
     withUnsafeBytes(of: RecordLayout.word(.plain, length: payload.count).littleEndian) { Array($0) } + payload
   }
 
-  /// Makes a topic of three records, then two, then five, and with a state of each kind: offsets 0 to 9.
+  /// Creates a topic with batches of three, two and five records, offsets 0 to 9, and a state of each kind.
   static func fill(_ store: any TopicStore, _ name: String = "orders", id: UInt64 = 1) throws {
     let id = TopicID(rawValue: id)
     var change = TopicChange(id)
@@ -50,7 +50,7 @@ enum StoreScene {
     try store.commit([change])
   }
 
-  /// Topics with random names, batches, states and endings.
+  /// Topics with random names, batches, states and terminal events.
   static func fill(_ store: any TopicStore, _ random: inout SeededRandom) throws {
     for number in 1...UInt64.random(in: 1...4, using: &random) {
       var change = TopicChange(TopicID(rawValue: number))
@@ -85,7 +85,7 @@ enum StoreScene {
     }
   }
 
-  /// A record of a compact topic by itself.
+  /// A single record of a compacted topic.
   static func newest(at offset: UInt64, _ key: String, _ payload: String = "x") -> TopicChange.State {
     var batch = BatchBuilder()
     try? Array(key.utf8).withUnsafeBytes { key in
@@ -102,7 +102,7 @@ enum StoreScene {
     return findings
   }
 
-  /// The payloads that can be read of a topic, by offset.
+  /// The readable payloads of a topic, by offset.
   static func records(_ store: any TopicStore, _ topic: UInt64 = 1) throws -> [UInt64: String] {
     let topic = TopicID(rawValue: topic)
     var records: [UInt64: String] = [:]
@@ -119,7 +119,7 @@ enum StoreScene {
     return records
   }
 
-  /// The store as a stream, and what of it was damaged.
+  /// The store as a stream, and the damage found.
   static func export(
     _ store: any RepairableStore, topics: [String]? = nil
   ) throws -> (bytes: [UInt8], findings: [StoreFinding]) {
@@ -139,7 +139,7 @@ enum StoreScene {
     try StoreImport.run(into: store, replacing: replacing, from: ExportReader(source(bytes, piece: piece)))
   }
 
-  /// What a stream says apart from the topics' epochs: an import begins epochs of its own.
+  /// The contents of a stream without the topics' epochs: an import starts its own epochs.
   static func contents(_ bytes: [UInt8]) throws -> [ExportSection] {
     var contents: [ExportSection] = []
     var reader = ExportReader(source(bytes))
@@ -153,7 +153,7 @@ enum StoreScene {
     return contents
   }
 
-  /// Hands out bytes, so many at a time.
+  /// Returns the bytes in pieces of at most `piece`.
   static func source(_ bytes: [UInt8], piece: Int = .max) -> ExportReader.Source {
     var rest = bytes[...]
     return { target in

@@ -18,7 +18,7 @@ struct VerificationTests {
     StoreFinding(problem, topic: topic, name: "orders", batch: batch, missing: missing)
   }
 
-  /// Changes a batch and seals it again, so that its checksum is right.
+  /// Changes a batch and seals it again with a correct checksum.
   private func falsify(_ offset: UInt64, _ change: (inout [UInt8]) -> Void) {
     store.damage(topic, batchAt: offset) { bytes in
       change(&bytes)
@@ -129,7 +129,7 @@ struct VerificationTests {
 
   @Test func itemsThatAreNone() throws {
     let items = BatchHeader.size + RecordLayout.timeMarkSize
-    // Longer than what is left; of a kind that doesn't exist; a length that isn't whole.
+    // Longer than the rest; of an unknown kind; an incomplete length.
     for word: UInt32 in [100, 0xC000_0001] {
       falsify(3) { bytes in
         bytes.withUnsafeMutableBytes {
@@ -139,7 +139,7 @@ struct VerificationTests {
       let findings = try StoreScene.findings(store)
       #expect(findings.map(\.problem.code) == ["batch-items"] && findings[0].missing == 3..<5)
     }
-    // Attributes of flags that aren't defined.
+    // Attributes with undefined flags.
     falsify(3) { bytes in
       bytes.withUnsafeMutableBytes {
         $0.storeBytes(
@@ -171,7 +171,7 @@ struct VerificationTests {
 
   @Test func batchesThatDontFollow() throws {
     falsify(3) { $0[16] += 1 }
-    // The next one is as far from it.
+    // The next one differs by as much.
     #expect(
       try StoreScene.findings(store) == [
         finding(.bytesBefore(says: 16, has: 15), batch: 3),
@@ -181,7 +181,7 @@ struct VerificationTests {
 
   @Test func aBatchTooMany() throws {
     falsify(0) { bytes in
-      // It has four records now, of which the last is the next one's first.
+      // It has four records now; the last is the next batch's first.
       bytes += StoreScene.item([1])
       bytes[40] += 1
       bytes[44] += 5
@@ -241,7 +241,7 @@ struct VerificationTests {
     #expect(!findings[0].isDamage)
   }
 
-  /// Earlier versions took the spellings of a name for one, and stored the one with which a topic was made.
+  /// Earlier versions took the spellings of a name for one, and stored the one with which a topic was created.
   @Test func aNameInAnotherSpellingIsNoDamage() throws {
     let name = "cafe\u{301}.orders"
     try StoreScene.fill(store, name, id: 2)

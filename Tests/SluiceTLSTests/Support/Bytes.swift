@@ -13,7 +13,7 @@ func pattern(_ count: Int, from start: Int = 0) -> [UInt8] {
 
 private let patternBlock = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 ^ ($0 >> 8)) }
 
-/// Not the other one, which tests of the wire have.
+/// SluiceIO's generator, not that of the wire tests.
 typealias SeededRandom = SluiceIO.SeededRandom
 
 extension SeededRandom {

@@ -19,7 +19,7 @@ final class Scene {
   private var serverNetwork: TLSNetwork!
 
   private final class Box: @unchecked Sendable {
-    // A world and all that belongs to it is used by one thread.
+    // A world and all its objects are used by one thread.
     weak var scene: Scene?
   }
 
@@ -59,7 +59,7 @@ final class Scene {
     return try TLSClient(options)
   }
 
-  /// One that shows the scene's client certificate.
+  /// A client with the scene's client certificate.
   func namedClient() throws -> TLSClient {
     try client { [certificates] in
       $0.certificate = certificates.client
@@ -98,7 +98,7 @@ final class Scene {
     return (ours, accepted[before])
   }
 
-  /// Lets go of what the server's side has seen so far.
+  /// Drops all events that the server's side has recorded so far.
   func forget() {
     accepted = []
     prepare = { _ in }

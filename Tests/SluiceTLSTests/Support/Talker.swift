@@ -18,11 +18,11 @@ final class Talker: ByteStreamHandler {
   private var outgoing: ArraySlice<UInt8> = []
   private var isOver = false
 
-  /// The most that is read in one call of `streamReadable()`.
+  /// The most bytes to read in one call of `streamReadable()`.
   var readSize = 65_536
-  /// Into how long pieces what is sent is cut.
+  /// The length of each piece into which bytes are split for sending.
   var pieceSizes: () -> Int = { 65_536 }
-  /// Called instead of reading and of writing on.
+  /// Called instead of reading and writing.
   var onReadable: ((Talker) -> Void)?
   var onWritable: ((Talker) -> Void)?
   var onFailed: ((Talker) -> Void)?
@@ -71,7 +71,7 @@ final class Talker: ByteStreamHandler {
     while !isOver, !ended, readOnce() {}
   }
 
-  /// Returns whether there was something.
+  /// Returns whether there were bytes to read.
   @discardableResult
   func readOnce() -> Bool {
     var result = ReadResult.wouldBlock

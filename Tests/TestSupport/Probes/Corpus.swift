@@ -1,17 +1,17 @@
 import Glibc
 
-/// What the fuzzer starts from and what it has found: see `scripts/fuzz.sh`.
+/// The fuzzer's seed inputs and findings: see `scripts/fuzz.sh`.
 public enum Corpus {
-  /// Runs a target over everything that is kept for it.
+  /// Runs a target on every input of its corpus.
   ///
-  /// - Returns: how many inputs there were.
+  /// - Returns: the number of inputs.
   /// - Throws: the first violation, with the name of its file.
   public static func replay<P: Probe>(_ target: P.Target, of probe: P.Type) throws -> Int {
     let tests = #filePath.split(separator: "/", omittingEmptySubsequences: false).dropLast(3)
     let folder = "\(tests.joined(separator: "/"))/Fuzz/Corpus/\(target.rawValue)"
     let names = try files(in: folder)
     for name in names {
-      // A trap leaves no other trace of its input.
+      // Printed first, because a trap leaves no other trace of its input.
       print("\(target.rawValue)/\(name)")
       do {
         try P.run(target, on: try contents("\(folder)/\(name)"))

@@ -1,16 +1,16 @@
-/// Gives any bytes to something that mustn't be harmed by them, and finds out when that takes what it mustn't.
+/// Passes arbitrary bytes to code that must withstand them, and checks that it accepts no invalid ones.
 ///
-/// What tests, the fuzzer and the replay of its findings have in common. Nothing that it runs may trap.
+/// Shared by tests, the fuzzer and the replay of its findings. The code that it runs must never trap.
 public protocol Probe: SendableMetatype {
-  /// What the fuzzer runs, each with its own corpus in Tests/Fuzz/Corpus.
+  /// The fuzzer's targets, each with its own corpus in Tests/Fuzz/Corpus.
   associatedtype Target: RawRepresentable<String>, CaseIterable, Sendable
 
-  /// - Throws: ``ProbeViolation`` when something that must hold doesn't.
+  /// - Throws: ``ProbeViolation`` if a condition is violated.
   static func run(_ target: Target, on input: [UInt8]) throws
 }
 
 extension Probe {
-  /// What a target's name stands for; nil for one of another probe.
+  /// The function for a target's name; nil for a target of another probe.
   public static func runner(of name: String) -> (@Sendable ([UInt8]) throws -> Void)? {
     guard let target = Target(rawValue: name) else { return nil }
     return { bytes in try run(target, on: bytes) }
@@ -19,7 +19,7 @@ extension Probe {
   public static var targets: [String] { Target.allCases.map(\.rawValue) }
 }
 
-/// Something that must hold doesn't.
+/// A violated condition.
 public struct ProbeViolation: Error, CustomStringConvertible {
   public let description: String
 
@@ -28,7 +28,7 @@ public struct ProbeViolation: Error, CustomStringConvertible {
   }
 }
 
-/// Memory of just the bytes, so that the address sanitizer finds a read outside.
+/// Memory of exactly these bytes, so that the address sanitizer finds a read outside.
 public func withExactMemory<T>(
   _ bytes: [UInt8], _ body: (UnsafeRawBufferPointer) throws -> T
 ) rethrows -> T {

@@ -1,38 +1,38 @@
 import SluiceWire
 
-/// Frames of every type, right and wrong, drawn from a fuzzer's input: numbers at their edges, few names, few streams, so that they meet.
+/// Valid and invalid frames of every type, made from a fuzzer's input: numbers near their limits, and few names and streams, so that frames refer to
+/// each other.
 ///
-/// Keeps account of which streams each client has opened, and mostly sends on them what belongs there: a frame on a stream that isn't open
-/// ends the connection.
+/// Tracks the streams that each client has opened, and mostly sends frames that fit them: a frame on a stream that isn't open ends the connection.
 public struct ProbeFrames {
   public var input: ProbeInput
-  /// Whose frames come next.
+  /// The client that sends the next frames.
   public var client = 0
-  /// Names of topics that come up; and of those that are only read.
+  /// The topic names in use; and names of topics that are only read.
   public var topics = ["t", "t.a", "d.a", "d.b", "k.a", "g", "_inbox.a", "dead", "$x", "a..b", ""]
   public var readTopics: [String] = []
-  /// Where a frame's stream is chosen: bytes from this on stand for any, those below for one where the frame belongs.
+  /// A byte selects a frame's stream: values from this one on stand for any stream, lower ones for a stream that fits.
   public var disorder: UInt8 = 0xE0
 
   private enum Use {
     case subscription
-    /// What was published on it, as far as a client that keeps the rules would count.
+    /// The next sequence, as a client that follows the rules would count.
     case publication(UInt64)
   }
 
-  /// What each client has opened.
+  /// The open streams of each client.
   private var streams: [Int: [UInt32: Use]] = [:]
 
   public init(_ input: ProbeInput) {
     self.input = input
   }
 
-  /// The client has another connection.
+  /// The client has reconnected.
   public mutating func startOver() {
     streams[client] = nil
   }
 
-  /// A frame as a client sends it.
+  /// A frame that a client sends.
   public mutating func fromClient() -> [UInt8] {
     switch input.byte() % 32 {
     case 0, 1: return subscribe()
@@ -73,7 +73,7 @@ public struct ProbeFrames {
     }
   }
 
-  /// A request that changes a topic or concerns the whole broker. Connections that are closed are such that no client has.
+  /// A request that changes a topic or concerns the whole broker. Requests to close connections use numbers that no client has.
   private mutating func changeTopic() -> [UInt8] {
     switch input.byte() % 10 {
     case 0, 1, 2: request(TopicSet(topic: topic(), settings: settings()))
@@ -104,7 +104,7 @@ public struct ProbeFrames {
     }
   }
 
-  /// A frame as a broker sends it.
+  /// A frame that a broker sends.
   public mutating func fromBroker() -> [UInt8] {
     switch input.byte() % 32 {
     case 0, 1, 2: encoded(place())
@@ -155,7 +155,7 @@ public struct ProbeFrames {
 
   // MARK: Streams
 
-  /// Mostly one of four.
+  /// Mostly one of four streams.
   public mutating func stream() -> UInt32 { Self.stream(input.byte()) }
 
   private static func stream(_ byte: UInt8) -> UInt32 {
@@ -168,7 +168,7 @@ public struct ProbeFrames {
     }
   }
 
-  /// One that is used so, if the client has any, or else any.
+  /// One of the client's streams in that use, if there is any, or else any stream.
   private mutating func stream(where isFitting: (Use?) -> Bool) -> UInt32 {
     let byte = input.byte()
     let fitting = fitting(isFitting)
@@ -196,7 +196,7 @@ public struct ProbeFrames {
     return frame.encoded(stream: stream)
   }
 
-  /// The stream is free again with the answer.
+  /// The stream is free again after the reply.
   private mutating func request(_ frame: some Frame) -> [UInt8] { frame.encoded(stream: freeStream()) }
 
   private mutating func toSubscription(_ frame: some Frame) -> [UInt8] {
@@ -309,7 +309,7 @@ public struct ProbeFrames {
     return front + batch.bytes
   }
 
-  /// Records of any kind, some of them broken.
+  /// Records of any kind, some of them malformed.
   private mutating func batch() -> (bytes: [UInt8], count: UInt32) {
     var builder = BatchBuilder()
     for _ in 0..<Int(input.byte() % 6) + 1 {
@@ -424,7 +424,7 @@ public struct ProbeFrames {
       name: input.text(), credentials: input.bool() ? .none : .password("p", user: "u"))
   }
 
-  /// A header that may be anything, and a body that may.
+  /// An arbitrary header and an arbitrary body.
   private mutating func anything() -> [UInt8] {
     let type = FrameType(rawValue: input.byte())
     let flags = input.byte()

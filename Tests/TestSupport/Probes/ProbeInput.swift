@@ -1,4 +1,4 @@
-/// Takes a fuzzer's input apart, front to back. Where it has come to its end there are zeros: every input means something.
+/// Reads a fuzzer's input from front to back. After its end it returns zeros, so every input is valid.
 public struct ProbeInput {
   public private(set) var rest: ArraySlice<UInt8>
 
@@ -15,7 +15,7 @@ public struct ProbeInput {
     (0..<I.bitWidth / 8).reduce(0) { $0 | I(byte()) << I($1 * 8) }
   }
 
-  /// A number of which the edges come up often: a byte that is one of them, a small one, or 255 for eight bytes to follow.
+  /// A number, often near the limits: the byte is a special value, a small number, or 255, after which eight bytes follow.
   public mutating func number() -> UInt64 {
     switch byte() {
     case let small where small < 0xE0: UInt64(small)
@@ -29,24 +29,24 @@ public struct ProbeInput {
     }
   }
 
-  /// As ``number()``, cut to 32 bits.
+  /// Like ``number()``, reduced to 32 bits.
   public mutating func shortNumber() -> UInt32 {
     let number = number()
     return number > UInt64(UInt32.max)
       ? UInt32.max - UInt32(truncatingIfNeeded: .max - number) : UInt32(number)
   }
 
-  /// So many bytes, or as many as there are.
+  /// The next `count` bytes, or fewer at the end.
   public mutating func bytes(_ count: Int) -> [UInt8] {
     let bytes = Array(rest.prefix(count))
     rest = rest.dropFirst(count)
     return bytes
   }
 
-  /// A byte for the length, then as many.
+  /// A byte for the length, then that many bytes.
   public mutating func text() -> String { String(decoding: bytes(Int(byte())), as: UTF8.self) }
 
-  /// What is left.
+  /// The remaining bytes.
   public mutating func remaining() -> [UInt8] { bytes(rest.count) }
 
   public mutating func element<T>(of choices: [T]) -> T { choices[Int(byte()) % choices.count] }

@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension WireProbe {
-  /// A frame of every type that is more than a batch.
+  /// Every type of frame except those with batches.
   public static let frameTypes: [any Frame.Type] = [
     Hello.self, Welcome.self, Ping.self, Pong.self, GoAway.self, Fault.self, Authenticate.self,
     Authenticated.self, Redirect.self,
@@ -20,7 +20,7 @@ extension WireProbe {
 
   // MARK: Streams
 
-  /// Takes `bytes` for what a peer sends, in chunks of these lengths and then the rest.
+  /// Decodes `bytes` as a peer's stream, in chunks of these lengths and then the rest.
   public static func stream(_ bytes: [UInt8], chunks: [Int], openingAt side: Side?) throws {
     var decoder = FrameDecoder(maximumFrame: maximumFrame, openingAt: side)
     var rest = bytes[...]
@@ -53,7 +53,7 @@ extension WireProbe {
     }
   }
 
-  /// What either side does with a frame.
+  /// Processes a frame like either side.
   private static func receive(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) {
     _ = try? header.admission(at: .broker)
     _ = try? header.admission(at: .client)
@@ -74,7 +74,7 @@ extension WireProbe {
 
   // MARK: Bodies
 
-  /// Takes `bytes` for the body of a frame of every type. What can be decoded must survive its encoding.
+  /// Decodes `bytes` as the body of every type of frame. A decoded frame must be the same after encoding and decoding.
   public static func bodies(_ bytes: [UInt8]) throws {
     for type in frameTypes { try body(bytes, of: type) }
   }
@@ -83,7 +83,7 @@ extension WireProbe {
     guard let frame = try? withExactMemory(bytes, { try F(body: $0) }) else { return }
     let encoded = Array(frame.encoded(stream: 1)[FrameHeader.size...])
     let again = try withExactMemory(encoded) { try F(body: $0) }
-    // Texts beyond their limits are cut by the first encoding, and by no other.
+    // Texts beyond their limits are shortened by the first encoding, and by no later one.
     guard Array(again.encoded(stream: 1)[FrameHeader.size...]) == encoded else {
       throw ProbeViolation("\(frame) isn't the same after encoding")
     }

@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension WireProbe {
-  /// Gives a frame to one side of the handshake. What the broker agrees to, the client that asked for it must take.
+  /// Passes a frame to one side of the handshake. The client must accept the parameters that the broker agrees to.
   static func handshake(_ input: inout ProbeInput) throws {
     let isBroker = input.bool()
     let features = UInt64(input.byte())
@@ -58,7 +58,7 @@ extension WireProbe {
     do {
       welcome = try handshake.receive(header, body)
     } catch {
-      // A broker may refuse with any code.
+      // A broker may reject with any code.
       if header.type != .error { try check(refusal: error) }
       return
     }

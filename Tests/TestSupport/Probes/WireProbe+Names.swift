@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension WireProbe {
-  /// A frame of every type by which clients name something, with names that differ from each other and from everything else in the frame.
+  /// A frame of every type that contains names sent by clients, with names that differ from each other and from everything else in the frame.
   public static let namedFrames: [any Frame] = [
     Subscribe(topic: "first.name", start: .earliest, grantedThrough: 1, cursor: "second.name"),
     SubscribePattern(
@@ -25,7 +25,7 @@ extension WireProbe {
     ClusterDrain(node: "first-name", wanted: true), ClusterMove(shard: 1, node: "first-name"),
   ]
 
-  /// The frame once for each of its names, each time with that name replaced by one as long that isn't a name.
+  /// Copies of the frame, one for each of its names, in which that name is replaced by an invalid one of the same length.
   public static func misnamed(_ frame: any Frame, stream: UInt32) -> [[UInt8]] {
     let bytes = frame.encoded(stream: stream)
     return frame.names.map { name in

@@ -3,7 +3,7 @@ import SluiceWire
 extension WireProbe {
   // MARK: Batches
 
-  /// Takes `bytes` for a batch with so many records. What the broker accepts, every receiver must be able to walk.
+  /// Decodes `bytes` as a batch with `count` records. Every receiver must be able to iterate a batch that the broker accepts.
   public static func batch(_ bytes: [UInt8], count: UInt32) throws {
     _ = try? walk(bytes, count: nil)
     let walked = try? walk(bytes, count: count)
@@ -54,17 +54,20 @@ extension WireProbe {
 
   // MARK: Filters
 
-  /// A record as a receiver has it.
+  /// A record as seen by a receiver.
   private struct Item: Equatable {
     var number: Int
     var time: Int64?
     var body: [UInt8]
   }
 
-  /// Looks for the records that a filter wants: one by one as a reader would, and as the broker does in place.
+  /// Finds the records that match a filter: one by one as a reader would, and in place as the broker does.
   ///
-  /// A `u16` length and as many bytes of a filter as in SUBSCRIBE; a bit for each of eight records that has a time mark in front; the most records
-  /// and the most bytes of a run; one byte for the count of records; then the batch.
+  /// The input consists of:
+  /// - a `u16` length, and that many bytes of a filter as in SUBSCRIBE;
+  /// - a bit for each of eight records, set if a time mark precedes it;
+  /// - the most records and the most bytes of a run;
+  /// - one byte for the number of records, then the batch.
   static func filter(_ input: inout ProbeInput) throws {
     let encoded = input.bytes(Int(input.integer(UInt16.self)))
     let front = Subscribe(topic: "", grantedThrough: 0).encoded(stream: 1).dropFirst(FrameHeader.size)
@@ -88,7 +91,7 @@ extension WireProbe {
     }
   }
 
-  /// The records that are wanted, and all of them with time marks in between.
+  /// The matching records, and all records with time marks in between.
   private static func items(
     _ batch: UnsafeRawBufferPointer, _ matcher: RecordMatcher, _ filter: RecordFilter, marks: UInt8
   ) throws -> (wanted: [Item], stream: [UInt8]) {
@@ -140,7 +143,7 @@ extension WireProbe {
     }
   }
 
-  /// What a receiver makes of all runs, with the times that it is told.
+  /// The records of all runs as seen by a receiver, with their times.
   private static func runs(
     _ stream: UnsafeRawBufferPointer, _ matcher: RecordMatcher, mostRecords: UInt64, mostBytes: Int
   ) throws -> [Item] {
@@ -153,7 +156,7 @@ extension WireProbe {
         throw ProbeViolation("\(run) has more than \(mostRecords) records, or \(mostBytes) bytes")
       }
       if let mark = run.mark { time = mark }
-      // Before the first mark there is no time; the iterator wants one.
+      // Before the first mark there is no time, but the iterator requires one.
       var iterator = BatchIterator(
         UnsafeRawBufferPointer(rebasing: stream[run.bytes]), count: UInt32(run.count), time: time ?? -1)
       var number = run.firstRecord

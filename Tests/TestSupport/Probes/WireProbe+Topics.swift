@@ -3,7 +3,7 @@ import SluiceWire
 extension WireProbe {
   // MARK: Names
 
-  /// Takes `bytes` for a topic's name.
+  /// Validates `bytes` as a topic's name.
   public static func topicName(_ bytes: [UInt8]) throws {
     let name = String(decoding: bytes, as: UTF8.self)
     do {
@@ -28,7 +28,7 @@ extension WireProbe {
 
   private static let mostLines = 24
 
-  /// Takes each line for a pattern and for a name. Patterns, and an index of them, must find what tokens one by one say.
+  /// Parses each line as a pattern and as a name. Patterns, and an index of them, must match the same names as a comparison token by token.
   public static func patterns(_ bytes: [UInt8]) throws {
     let lines = bytes.split(separator: UInt8(ascii: "\n"), maxSplits: mostLines).prefix(mostLines)
       .map { String(decoding: $0, as: UTF8.self) }
@@ -95,7 +95,7 @@ extension WireProbe {
 
   // MARK: Settings
 
-  /// Takes `bytes` for a topic's settings. What isn't refused must be what is told, and survive its encoding.
+  /// Decodes `bytes` as a topic's settings. Valid settings must be reported unchanged, and survive encoding.
   static func settings(_ bytes: [UInt8]) throws {
     let told = try? withExactMemory(bytes) { bytes in
       var reader = ByteReader(bytes)

@@ -1,23 +1,23 @@
 import SluiceWire
 
-/// Runs what reads the wire over bytes that may be anything.
+/// Runs the wire decoders on arbitrary bytes.
 public enum WireProbe: Probe {
   public enum Target: String, CaseIterable, Sendable {
     /// One byte for the side, one for the number of chunks, one for each chunk's length; then the stream.
     case streams
     /// One byte for the type of frame; then the body.
     case bodies
-    /// A byte for the side and two bytes about what the other one is, then a frame.
+    /// A byte for the side and two bytes about the other side, then a frame.
     case handshakes
     /// One byte for the count of records; then the batch.
     case batches
-    /// Filters and the records that they are to find: see ``WireProbe/filter(_:)``.
+    /// Filters and records: see ``WireProbe/filter(_:)``.
     case filters
     /// A name.
     case topicNames
     /// Patterns and names, a line each.
     case patterns
-    /// As in a frame.
+    /// Encoded as in a frame.
     case topicSettings
   }
 

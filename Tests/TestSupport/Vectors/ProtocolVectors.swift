@@ -1,9 +1,9 @@
 import Foundation
 import SluiceWire
 
-/// `Protocol-vectors.json`, which stands beside the protocol's page.
+/// `Protocol-vectors.json`, beside the protocol's page.
 public struct ProtocolVectors: Codable, Sendable {
-  /// A frame of an ordinary kind.
+  /// A valid frame.
   public struct Frame: Codable, Sendable, CustomStringConvertible {
     public var name: String
     public var frame: String
@@ -27,11 +27,11 @@ public struct ProtocolVectors: Codable, Sendable {
     public var description: String { name }
   }
 
-  /// A frame that its receiver refuses.
+  /// A frame that its receiver rejects.
   public struct Malformed: Codable, Sendable, CustomStringConvertible {
     public var name: String
     public var receiver: String
-    /// Whether it is the first frame that the receiver gets.
+    /// Whether it is the receiver's first frame.
     public var opening: Bool
     public var hex: String
     /// The name of the error's code.
@@ -40,10 +40,10 @@ public struct ProtocolVectors: Codable, Sendable {
     public var description: String { name }
   }
 
-  /// What one client sends, or receives.
+  /// A frame that one client sends or receives.
   public struct Step: Codable, Sendable {
     public var client: Int
-    /// The frame's name, in one of the two.
+    /// The frame's name, in one of these two.
     public var sends: String?
     public var receives: String?
     public var stream: UInt32
@@ -66,7 +66,7 @@ public struct ProtocolVectors: Codable, Sendable {
   public struct Session: Codable, Sendable, CustomStringConvertible {
     public var name: String
     public var about: String
-    /// Permissions by identity, for a broker whose clients authenticate; each has the password `right`.
+    /// Permissions by identity, for a broker that requires authentication; each has the password `right`.
     public var identities: [String: String]
     public var steps: [Step]
 
@@ -115,13 +115,13 @@ public struct ProtocolVectors: Codable, Sendable {
   }
 }
 
-/// What variables stand for in a session: values that a broker chooses. `*` stands for any value, a word behind `$` for the same value wherever it is.
+/// The values of variables in a session, which the broker chooses. `*` stands for any value; a word after `$` stands for the same value everywhere.
 public struct VectorBindings: Sendable {
   public private(set) var values: [String: VectorValue] = [:]
 
   public init() {}
 
-  /// Whether a value is what a session expects. Learns variables.
+  /// Whether a value matches the expected one of a session. Binds variables.
   public mutating func matches(_ expected: VectorValue, _ actual: VectorValue) -> Bool {
     switch (expected, actual) {
     case (.text("*"), _): return true
@@ -141,7 +141,7 @@ public struct VectorBindings: Sendable {
     }
   }
 
-  /// A value with what its variables stand for.
+  /// A value with its variables replaced.
   public func resolved(_ value: VectorValue) -> VectorValue {
     switch value {
     case .text(let name) where name.hasPrefix("$"): values[name] ?? value

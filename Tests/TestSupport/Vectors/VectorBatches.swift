@@ -1,6 +1,6 @@
 import SluiceWire
 
-// DELIVER and PUBLISH: a front and a batch. An item is a time mark, {"time"}, or a record, {"payload"} with "key" and "headers" where it has such.
+// DELIVER and PUBLISH: a header and a batch. An item is a time mark, {"time"}, or a record, {"payload"}, with optional "key" and "headers".
 extension AnyVectorLayout {
   static func batch(_ type: FrameType) -> AnyVectorLayout {
     let first = type == .deliver ? "first offset" : "first sequence"

@@ -1,13 +1,13 @@
 import SluiceWire
 
-/// How one type of frame, or of structure, becomes fields and the other way round.
+/// Converts one type of frame, or structure, to fields and back.
 public struct VectorLayout<Value>: Sendable {
   struct Field: Sendable {
     var get: @Sendable (Value, inout VectorFields) -> Void
     var set: @Sendable (inout Value, VectorFields) throws -> Void
   }
 
-  /// A value whose fields mean nothing: each is set.
+  /// An empty value; all of its fields are then set.
   var blank: @Sendable () -> Value
   var fields: [Field]
 
@@ -68,7 +68,7 @@ extension VectorLayout.Field {
     }
   }
 
-  /// A number that has names.
+  /// A number with names.
   static func named<R: RawRepresentable & Sendable>(_ name: String, _ path: Path<R>) -> Self
   where R.RawValue: FixedWidthInteger {
     Self {
@@ -80,7 +80,7 @@ extension VectorLayout.Field {
     }
   }
 
-  /// A field, or several that belong together.
+  /// A field, or several related ones.
   static func custom(
     _ get: @escaping @Sendable (Value, inout VectorFields) -> Void,
     set: @escaping @Sendable (inout Value, VectorFields) throws -> Void
@@ -118,7 +118,7 @@ extension VectorLayout.Field {
     }
   }
 
-  /// 0 and 1 are policies, 2 is the topic's.
+  /// 0 and 1 are policies, 2 means the topic's policy.
   static func lag(_ path: Path<Subscribe.LagPolicy?>) -> Self {
     Self {
       $1.set("lag", $0[keyPath: path]?.rawValue ?? 2)

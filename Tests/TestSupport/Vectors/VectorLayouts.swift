@@ -123,11 +123,11 @@ private let versionsField = VectorLayout<Hello>.Field.custom {
 /// A frame's layout without its type.
 public struct AnyVectorLayout: Sendable {
   public let type: FrameType
-  /// The fields of a body.
+  /// Decodes a body into fields.
   public let fields: @Sendable ([UInt8]) throws -> VectorFields
-  /// The body of fields.
+  /// Encodes fields as a body.
   public let body: @Sendable (VectorFields) throws -> [UInt8]
-  /// What decoding a body throws, if anything.
+  /// The error that decoding a body throws, if any.
   public let error: @Sendable ([UInt8]) -> WireError?
 
   init<F: Frame>(_ layout: VectorLayout<F>) {
@@ -161,7 +161,7 @@ public struct AnyVectorLayout: Sendable {
     }
   }
 
-  /// From memory of just that size.
+  /// Decodes from memory of exactly that size.
   private static func decode<F: Frame>(_ body: [UInt8]) throws(WireError) -> F {
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: body.count, alignment: 1)
     defer { memory.deallocate() }
@@ -169,7 +169,7 @@ public struct AnyVectorLayout: Sendable {
     return try F(body: UnsafeRawBufferPointer(memory))
   }
 
-  /// Of every type of frame, by its number.
+  /// The layouts of all types of frames, by type number.
   public static let all: [UInt8: AnyVectorLayout] = Dictionary(
     uniqueKeysWithValues: table.map { ($0.type.rawValue, $0) })
 

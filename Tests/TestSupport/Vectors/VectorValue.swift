@@ -47,7 +47,7 @@ public indirect enum VectorValue: Hashable, Sendable, Codable {
   }
 }
 
-/// The fields of a frame, or of a structure in one, by the names that they have in `Protocol.md`.
+/// The fields of a frame, or of a structure in one, by their names in `Protocol.md`.
 public struct VectorFields: Hashable, Sendable {
   public var values: [String: VectorValue]
 

@@ -1,4 +1,4 @@
-// What the blocks in doc comments speak of. Each block is the body of a function behind this.
+// Declarations that the blocks in doc comments use. Each block becomes the body of a function after this text.
 import PortableCombine
 import SluiceBroker
 import SluiceClient

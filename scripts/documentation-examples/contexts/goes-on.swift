@@ -1,3 +1,3 @@
 // BLOCK
-// The program goes on, with its subscription.
+// The program keeps running, with its subscription.
 while true { try await Task.sleep(for: .seconds(60)) }

@@ -1,7 +1,7 @@
 import Foundation
 import SluiceClient
 
-/// A line from the kit: what to do, and with what. Payloads, keys and values of headers are base64, which `Data` decodes by itself.
+/// A line from the kit: a command and its arguments. Payloads, keys and values of headers are base64, which `Data` decodes by itself.
 struct Command: Decodable, Sendable {
   struct Record: Decodable, Sendable {
     var payload: Data
@@ -15,7 +15,7 @@ struct Command: Decodable, Sendable {
     }
   }
 
-  /// A pair on the line.
+  /// A pair of strings on the line.
   struct Header: Decodable, Sendable {
     var name: String
     var value: Data
@@ -146,7 +146,7 @@ struct Command: Decodable, Sendable {
   var connection: UInt64?
 }
 
-/// A mistake of the driver, or of the kit: no error of the client.
+/// A mistake of the driver or of the kit, not an error of the client.
 struct Mistake: Error, CustomStringConvertible {
   var description: String
 
@@ -156,7 +156,7 @@ struct Mistake: Error, CustomStringConvertible {
 }
 
 extension Optional {
-  /// The value of a part that the command must have.
+  /// The value of an argument that the command requires.
   func given(_ name: String) throws -> Wrapped {
     guard let self else { throw Mistake("the command has no \(name)") }
     return self

@@ -6,8 +6,8 @@ import Synchronization
 /// Drives the client for Swift: commands as JSON lines on standard input, answers and events on standard output.
 @main
 enum Program {
-  /// A broker also revokes the identity of a user whose password's hash was written anew. The client therefore tries again, as often as
-  /// `ReconnectPolicy.refusals` allows, and gives up with the broker's refusal.
+  /// A broker also revokes the identity of a user whose password hash has changed. So the client retries as often as `ReconnectPolicy.refusals`
+  /// allows, and fails with the broker's refusal.
   private static let lacks = ["credentials/revoked"]
 
   static func main() {
@@ -16,7 +16,7 @@ enum Program {
     while let line = readLine() {
       do {
         let command = try JSONDecoder().decode(Command.self, from: Data(line.utf8))
-        // Begins here, so that commands begin in the order of their lines; they end in any.
+        // Starts here, so that commands begin in the order of their lines. They end in any order.
         Task.immediate { await driver.answer(command) }
       } catch {
         Line(event: "fault", message: "a command can't be decoded: \(error)").write()
@@ -25,9 +25,9 @@ enum Program {
   }
 }
 
-/// What the kit has opened.
+/// All clients, producers and subscriptions that the kit has opened.
 final class Driver: Sendable {
-  /// A producer, and what makes it a source.
+  /// A producer, and the parts that make it a source.
   struct Producer: Sendable {
     var client: String
     var subject: TopicSubject
@@ -176,7 +176,7 @@ final class Driver: Sendable {
     switch opened.withLock({ $0.removeValue(forKey: name) }) {
     case .reader(let reader): reader.cancel()
     case .responder(let responder): responder.cancel()
-    // Released, which ends it behind what it has accepted.
+    // Releasing the producer ends it after the records that it has accepted.
     case .producer, nil: break
     }
   }

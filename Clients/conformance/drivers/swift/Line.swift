@@ -8,7 +8,7 @@ struct Line: Encodable, Sendable {
     var code: UInt32
     var retry: Bool
     var message: String
-    /// For a mistake in the program, which no error of the client is.
+    /// Whether the failure is a mistake in the program, rather than an error of the client.
     var `internal`: Bool
 
     init(_ error: any Error) {
@@ -20,13 +20,13 @@ struct Line: Encodable, Sendable {
       (retry, message, self.internal) = (error.isRetryable, error.message, false)
     }
 
-    /// The protocol's codes for what the client finds before the broker does.
+    /// The protocol's codes for errors that the client detects before the broker does.
     private static let found: [ClientError.Code: UInt32] = [
       .keepaliveTimeout: 7, .topicEnded: 103, .recordTooLarge: 106, .limitReached: 113,
     ]
   }
 
-  /// What a call about topics, cursors or the broker returns.
+  /// The result of a call about topics, cursors or the broker.
   enum Value: Encodable, Sendable {
     case text(String)
     case texts([String])
@@ -57,7 +57,7 @@ struct Line: Encodable, Sendable {
     }
   }
 
-  /// A pair on the line.
+  /// A pair of strings on the line.
   struct Header: Encodable, Sendable {
     var header: Message.Header
 
@@ -97,7 +97,7 @@ struct Line: Encodable, Sendable {
 
   private static let output = Mutex(FileHandle.standardOutput)
 
-  /// Writes the line, whole. From any thread.
+  /// Writes the complete line. For use from any thread.
   func write() {
     guard var bytes = try? JSONEncoder().encode(self) else { preconditionFailure("a line can't be encoded") }
     bytes.append(UInt8(ascii: "\n"))

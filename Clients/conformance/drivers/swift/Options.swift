@@ -1,7 +1,7 @@
 import SluiceClient
 import Synchronization
 
-// The kit's words as values of the client.
+// The kit's arguments as values of the client.
 
 extension Command {
   func clientOptions() -> ClientOptions {
@@ -29,7 +29,7 @@ extension Command {
     return options
   }
 
-  /// What all subscriptions have in common.
+  /// The options of all kinds of subscriptions.
   func plan() throws -> SubscriptionPlan {
     var plan = SubscriptionPlan(try topic.given("topic"))
     if let from { plan.start = try from.value() }

@@ -3,7 +3,7 @@ import PortableCombine
 import SluiceClient
 import Synchronization
 
-/// What a subscription delivers as a record.
+/// A record in the form that a subscription delivers.
 protocol Delivered: Sendable {
   var record: TopicRecord { get }
   /// Nil outside of groups.
@@ -19,7 +19,7 @@ extension Delivery: Delivered {
   var attempt: Int? { count }
 }
 
-/// A subscription of any kind, as the kit's commands use it.
+/// A subscription of any kind, for the kit's commands.
 protocol Reading: Sendable {
   func request(_ count: Int)
   func cancel()
@@ -27,8 +27,8 @@ protocol Reading: Sendable {
   func settle(_ offset: UInt64, _ attempt: Int, _ verdict: String) throws
 }
 
-/// A subscriber that reports what it gets, and whose demand is what the kit requests.
-// @unchecked: the lock guards what changes; the rest is constant.
+/// A subscriber that reports its events, and whose demand is the number that the kit requests.
+// @unchecked: the lock guards mutable state; all other members are constant.
 final class Reader<Value: Delivered>: Subscriber, Reading, @unchecked Sendable {
   typealias Input = TopicEvent<Value>
   typealias Failure = ClientError
@@ -110,12 +110,12 @@ final class Reader<Value: Delivered>: Subscriber, Reading, @unchecked Sendable {
       case .restarted: line.event = "restarted"
       case .rewound(let next): (line.event, line.next) = ("rewound", next)
       case .deleted: line.event = "unmatched"
-      // The kit asks for none of these of a pattern's topics.
+      // The kit requests none of these for a pattern's topics.
       case .live, .finished, .failed: return .max(1)
       }
     }
     line.write()
-    // The event has used demand for a record.
+    // The event has used demand that was for a record.
     return .max(1)
   }
 

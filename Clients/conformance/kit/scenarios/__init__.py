@@ -1,1 +1,1 @@
-"""The scenarios, by what they are about."""
+"""The scenarios, by subject."""

@@ -1,4 +1,4 @@
-"""A connection's life: keepalive, orderly stops, numbers of streams."""
+"""The course of a connection: keepalive, orderly stops, stream numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..stage import Stage, check_error, scenario
 
 @scenario()
 async def pong(stage: Stage) -> None:
-    """The client answers PING with its token, also while its program takes nothing."""
+    """The client answers PING with its token, even while its program reads nothing."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -47,7 +47,7 @@ async def ping(stage: Stage) -> None:
 
 @scenario()
 async def silent_broker(stage: Stage) -> None:
-    """A broker that is silent for longer than the keepalive time is given up with keepalive-timeout, and another connection made."""
+    """If the broker is silent for longer than the keepalive time, the client closes with keepalive-timeout and connects again."""
 
     async def silent(peer: Peer) -> None:
         await peer.welcome(keepalive=300)
@@ -83,7 +83,7 @@ async def silent_broker_without_reconnection(stage: Stage) -> None:
 
 @scenario()
 async def slow_frame(stage: Stage) -> None:
-    """Every byte is a sign of life: a frame that takes longer than the keepalive time is received."""
+    """Every byte shows that the broker is alive: a frame that takes longer than the keepalive time is received."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome(keepalive=2_500)
@@ -102,7 +102,7 @@ async def slow_frame(stage: Stage) -> None:
 
 @scenario()
 async def byte_by_byte(stage: Stage) -> None:
-    """Frames count, not how the stream is cut: a session that comes byte by byte is the same."""
+    """Only frames matter, not how the stream is split: a session that arrives byte by byte is the same."""
 
     async def script(peer: Peer) -> None:
         await peer.expect("HELLO")
@@ -177,7 +177,7 @@ async def refused_by_a_stopping_broker(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def orderly_stop(stage: Stage) -> None:
-    """Over an orderly stop of a real broker a durable topic's records are published once."""
+    """After an orderly stop of a real broker, a durable topic's records are published exactly once."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     producer = await client.producer(stage.topic, settings={"storage": "durable"})
@@ -191,7 +191,7 @@ async def orderly_stop(stage: Stage) -> None:
 
 @scenario()
 async def streams(stage: Stage) -> None:
-    """A client uses no stream number beyond the broker's limit: what exceeds it fails with limit-reached."""
+    """A client uses no stream number above the broker's limit: further streams fail with limit-reached."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome(streams=2)
@@ -218,7 +218,7 @@ async def streams(stage: Stage) -> None:
 
 @scenario()
 async def number_of_a_cancelled_stream(stage: Stage) -> None:
-    """The number of a cancelled stream is used again only after CANCELLED, and what comes before is ignored."""
+    """The number of a cancelled stream is used again only after CANCELLED, and frames before that are ignored."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()

@@ -1,4 +1,4 @@
-"""Credentials: how a client shows them, renews them, and what it does when they end."""
+"""Credentials: how a client presents them, renews them, and reacts to their end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..stage import Stage, check_error, fails, scenario
 
 @scenario()
 async def password(stage: Stage) -> None:
-    """A client shows its name and password in HELLO, and reports wrong ones as authentication-failed."""
+    """A client sends its name and password in HELLO, and reports wrong ones as authentication-failed."""
 
     async def right(peer: Peer) -> None:
         hello = await peer.welcome(identity="ann")
@@ -55,7 +55,7 @@ async def renewal(stage: Stage) -> None:
 
 @scenario()
 async def refused_renewal(stage: Stage) -> None:
-    """When a renewal is refused the connection stays open, and the client tries again with another token."""
+    """When a renewal is refused, the connection stays open, and the client retries with another token."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome(identity="ann", expires=in_milliseconds(5))
@@ -75,7 +75,7 @@ async def refused_renewal(stage: Stage) -> None:
 
 @scenario()
 async def expired(stage: Stage) -> None:
-    """When credentials expired, the client connects again with a new token, and continues."""
+    """When credentials expire, the client reconnects with a new token, and continues."""
 
     async def first(peer: Peer) -> None:
         hello = await peer.welcome()
@@ -101,7 +101,7 @@ async def expired(stage: Stage) -> None:
 
 @scenario()
 async def revoked(stage: Stage) -> None:
-    """A client whose identity was taken from the broker's lists doesn't connect again."""
+    """A client whose identity was removed from the broker's lists doesn't reconnect."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()

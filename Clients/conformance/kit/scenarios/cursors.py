@@ -1,4 +1,4 @@
-"""Durable cursors, which the broker remembers."""
+"""Durable cursors, which the broker stores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ async def filled(stage: Stage) -> Client:
 
 
 async def committed(client: Client, topic: str, offset: int) -> None:
-    """Waits until the cursor stands at an offset."""
+    """Waits until the cursor is at an offset."""
 
     async def is_there() -> bool:
         return [cursor["next"] for cursor in await client.admin("consumers", topic=topic)] == [offset]
@@ -23,7 +23,7 @@ async def committed(client: Client, topic: str, offset: int) -> None:
 
 @scenario(*each("prefetch", 0, 8))
 async def commit(stage: Stage, prefetch: int) -> None:
-    """A subscription with a cursor continues behind what was committed: what wasn't comes again."""
+    """A subscription with a cursor continues after the committed record: later records arrive again."""
     client = await filled(stage)
     sub = await client.subscribe(stage.topic, cursor="c", prefetch=prefetch)
     records = await sub.records(5)
@@ -35,7 +35,7 @@ async def commit(stage: Stage, prefetch: int) -> None:
 
 @scenario()
 async def commit_on_cancel(stage: Stage) -> None:
-    """The last commit goes out when the subscription is cancelled."""
+    """The last commit is sent when the subscription is cancelled."""
     client = await filled(stage)
     sub = await client.subscribe(stage.topic, cursor="c")
     await sub.commit((await sub.records(4))[3])
@@ -45,7 +45,7 @@ async def commit_on_cancel(stage: Stage) -> None:
 
 @scenario()
 async def only_forward(stage: Stage) -> None:
-    """A commit behind an earlier one changes nothing."""
+    """A commit below an earlier one has no effect."""
     client = await filled(stage)
     sub = await client.subscribe(stage.topic, cursor="c")
     records = await sub.records(6)
@@ -56,7 +56,7 @@ async def only_forward(stage: Stage) -> None:
 
 @scenario()
 async def start(stage: Stage) -> None:
-    """The start counts for a cursor that is made, and not for one that exists."""
+    """The start is used for a cursor that is created, and not for one that exists."""
     client = await filled(stage)
     sub = await client.subscribe(stage.topic, cursor="c", **{"from": ["offset", 6]})
     await sub.commit((await sub.records(1))[0])
@@ -67,7 +67,7 @@ async def start(stage: Stage) -> None:
 
 @scenario()
 async def cut(stage: Stage) -> None:
-    """Over lost connections a subscription with a cursor continues where it was, and commits hold."""
+    """After lost connections a subscription with a cursor continues at its position, and commits keep their effect."""
     client = await filled(stage)
     proxy = await stage.proxy()
     sub = await (await stage.client(proxy.address)).subscribe(stage.topic, cursor="c", prefetch=4)
@@ -83,7 +83,7 @@ async def cut(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def killed_broker(stage: Stage) -> None:
-    """A cursor of a durable topic survives the broker."""
+    """A cursor of a durable topic survives a restart of the broker."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     await (await client.producer(stage.topic, settings={"storage": "durable"})).publish(*(f"{i}" for i in range(10)))
@@ -98,7 +98,7 @@ async def killed_broker(stage: Stage) -> None:
 
 @scenario()
 async def taken(stage: Stage) -> None:
-    """A subscription whose cursor another one takes over ends with cursor-taken."""
+    """A subscription whose cursor is taken over by another one ends with cursor-taken."""
     client = await filled(stage)
     sub = await client.subscribe(stage.topic, cursor="c")
     await sub.records(1)
@@ -124,7 +124,7 @@ async def moved(stage: Stage, call: str) -> None:
 
 @scenario()
 async def name_of_a_group(stage: Stage) -> None:
-    """A cursor with a group's name is refused."""
+    """A cursor with a group's name is rejected."""
     client = await filled(stage)
     await (await client.group(stage.topic, "g")).records(1)
     sub = await client.subscribe(stage.topic, cursor="g")

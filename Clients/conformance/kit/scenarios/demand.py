@@ -1,4 +1,4 @@
-"""Demand: a client requests what its program does, and never gets more."""
+"""Demand: a client requests as many records as its program does, and never gets more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..stage import Stage, each, eventually, scenario
 
 @scenario(*({"prefetch": prefetch, "number": number} for prefetch in (0, 1, 13) for number in (1, 2)), seconds=40)
 async def random_grants(stage: Stage, prefetch: int, number: int) -> None:
-    """Under random grants every record comes once, and none that wasn't requested."""
+    """Under random grants every record arrives once, and never without a request."""
     rng = stage.random
     client = await stage.client()
     producer = await client.producer(stage.topic)
@@ -38,7 +38,7 @@ async def random_grants(stage: Stage, prefetch: int, number: int) -> None:
 
 @scenario(*each("prefetch", 0, 1, 7, 100))
 async def grants(stage: Stage, prefetch: int) -> None:
-    """The client never grants more than was requested of it, and its prefetch."""
+    """The client never grants more than its program's requests plus its prefetch."""
     seen: list[int] = []
 
     async def script(peer: Peer) -> None:
@@ -72,7 +72,7 @@ async def none_requested(stage: Stage) -> None:
 
 @scenario(*each("granted", 3, 10))
 async def left_after_a_cut(stage: Stage, granted: int) -> None:
-    """After a lost connection the client grants what is left of the demand, counted anew."""
+    """After a lost connection the client grants the remaining demand, counted from zero."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()
@@ -118,7 +118,7 @@ async def lossless(stage: Stage) -> None:
 
 @scenario()
 async def without_subscribers(stage: Stage) -> None:
-    """A producer that may not publish before there is a subscriber waits, and publishes then."""
+    """A producer that may not publish before there is a subscriber waits for one, then publishes."""
     client = await stage.client()
     await client.admin("create", topic=stage.topic, settings={"flow": "lossless", "without-subscribers": "hold"})
     producer = await client.producer(stage.topic)
@@ -130,7 +130,7 @@ async def without_subscribers(stage: Stage) -> None:
 
 @scenario()
 async def grant_by_bytes(stage: Stage) -> None:
-    """A producer keeps to the bytes that it was granted: only its last record may end beyond them."""
+    """A producer keeps within the bytes that it was granted: only its last record may end beyond them."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -158,7 +158,7 @@ async def grant_by_bytes(stage: Stage) -> None:
 
 @scenario()
 async def manual_connect(stage: Stage) -> None:
-    """A source waits until its topic is connected, and publishes then."""
+    """A source waits until its topic is connected, then publishes."""
     client = await stage.client()
     await client.admin("create", topic=stage.topic, settings={"connect": "manual"})
     producer = await client.producer(stage.topic, source=True)

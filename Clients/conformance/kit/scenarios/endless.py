@@ -37,7 +37,7 @@ async def epoch_changed_for_ever(stage: Stage) -> None:
 
 @scenario(*each("code", 128, 113, 8))
 async def refused_for_ever(stage: Stage, code: int) -> None:
-    """A broker that refuses a stream again and again with an error that passes is asked ever less often."""
+    """A client retries a stream that the broker refuses with a transient error, with ever longer pauses."""
     count = 0
 
     async def script(peer: Peer) -> None:
@@ -58,7 +58,7 @@ async def refused_for_ever(stage: Stage, code: int) -> None:
 
 @scenario()
 async def never_answered(stage: Stage) -> None:
-    """Calls that a broker never answers don't keep a client from cancelling and closing."""
+    """A client can cancel and close even if the broker never answers its calls."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -83,7 +83,7 @@ async def never_answered(stage: Stage) -> None:
 
 @scenario(*each("frame", "LAG", "PRODUCERS"), seconds=60)
 async def flood(stage: Stage, frame: str) -> None:
-    """Events that no demand limits are joined while the program takes none, so that a flood of them needs no memory."""
+    """Events that no demand limits are merged while the program reads none, so that a flood of them needs no memory."""
     total = 50_000
 
     async def script(peer: Peer) -> None:
@@ -116,7 +116,7 @@ async def flood(stage: Stage, frame: str) -> None:
 
 @scenario(seconds=60)
 async def topics(stage: Stage) -> None:
-    """Topics that come and go while the program takes nothing of a pattern need no memory, and aren't reported."""
+    """Topics that appear and disappear while the program reads nothing from a pattern need no memory, and aren't reported."""
     total = 20_000
 
     async def script(peer: Peer) -> None:
@@ -153,7 +153,7 @@ async def topics(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def pings(stage: Stage) -> None:
-    """A broker that sends PING without end and reads no answer doesn't make the client's memory grow."""
+    """A broker that sends PING without end and reads no reply doesn't make the client's memory grow."""
     # More than the system's buffers of both directions hold.
     total = 700_000
 
@@ -176,7 +176,7 @@ async def pings(stage: Stage) -> None:
 
 @scenario(seconds=40)
 async def cut_frames(stage: Stage) -> None:
-    """Bytes of a valid session that are changed at random never make the client hang: it continues, or reports an error."""
+    """Random changes to the bytes of a valid session never make the client hang: it continues, or reports an error."""
     rng = stage.random
     for _ in range(25):
         await _changed(stage, rng.getrandbits(32))

@@ -7,7 +7,7 @@ from typing import Any
 from ..brokers import Peer
 from ..stage import Stage, check_error, each, fails, scenario
 
-#: The codes that end a stream, and whether the protocol's page asks a client to do the same again.
+#: The codes that end a stream, and whether a client should retry according to the protocol's page.
 STREAM = {code: code in (113, 122, 123, 125) for code in range(101, 129) if code not in (111, 126, 128)} | {111: False, 9_999: False}
 #: The codes that end a connection.
 CONNECTION = {code: code in (7, 8, 9, 10, 16, 17, 18, 19) for code in range(1, 20)} | {9_999: False}
@@ -15,7 +15,7 @@ CONNECTION = {code: code in (7, 8, 9, 10, 16, 17, 18, 19) for code in range(1, 2
 
 @scenario(*each("code", *STREAM))
 async def subscription(stage: Stage, code: int) -> None:
-    """A subscription that the broker refuses ends with the broker's code and message, and says whether a retry helps."""
+    """A subscription that the broker refuses ends with the broker's code and message, and reports whether a retry helps."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -47,7 +47,7 @@ async def handshake(stage: Stage, code: int) -> None:
 
 @scenario(*each("code", 7, 8, 14, 15, 16, 17, 19))
 async def connection(stage: Stage, code: int) -> None:
-    """An error that ends an open connection ends its subscriptions with that code where the client doesn't connect again."""
+    """If the client doesn't reconnect, an error that ends an open connection ends its subscriptions with that code."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -68,7 +68,7 @@ async def connection(stage: Stage, code: int) -> None:
     {"name": "space", "topic": "a b"},
 )
 async def invalid_topic(stage: Stage, topic: str) -> None:
-    """A name that isn't one is refused with invalid-topic, for subscribers and producers."""
+    """A name that isn't valid is rejected with invalid-topic, for subscribers and producers."""
     client = await stage.client()
     sub = await client.subscribe(topic)
     await sub.request(1)
@@ -132,7 +132,7 @@ async def others_live_on(stage: Stage) -> None:
 
 @scenario()
 async def reopened(stage: Stage) -> None:
-    """An open subscription that ends with an error that passes is opened again where it was."""
+    """An open subscription that ends with a transient error is opened again at its position."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -154,7 +154,7 @@ async def reopened(stage: Stage) -> None:
 
 @scenario()
 async def unreachable(stage: Stage) -> None:
-    """A server that can't be reached is an error that says that a retry may help."""
+    """If a server can't be reached, the error reports that a retry may help."""
     broker = await stage.scripted()
     await broker.close()
     async with fails(0, retry=True):

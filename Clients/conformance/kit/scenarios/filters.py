@@ -27,7 +27,7 @@ RECORDS: list[Any] = [
     {"name": "two", "where": [["hasKey"], ["headerPrefix", "kind", "new"]], "wanted": "23"},
 )
 async def where(stage: Stage, where: list[list[str]], wanted: str) -> None:
-    """Records that don't meet all conditions aren't sent, and use no demand."""
+    """Only records that meet all conditions are sent and use demand."""
     client = await stage.client()
     producer = await client.producer(stage.topic)
     await producer.publish(*RECORDS)
@@ -43,7 +43,7 @@ async def where(stage: Stage, where: list[list[str]], wanted: str) -> None:
 
 @scenario()
 async def resumed(stage: Stage) -> None:
-    """A subscription with conditions continues after a lost connection without a record twice."""
+    """After a lost connection, a subscription with conditions continues without duplicate records."""
     proxy = await stage.proxy()
     client, other = await stage.client(proxy.address), await stage.client()
     producer = await other.producer(stage.topic)

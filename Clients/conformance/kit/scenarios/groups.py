@@ -1,4 +1,4 @@
-"""Consumer groups: deliveries, their settlement, members that come and go."""
+"""Consumer groups: deliveries, their settlement, members that join and leave."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def filled(stage: Stage, *records: object) -> tuple[Client, Producer]:
 
 @scenario(*each("ack", True, False))
 async def done(stage: Stage, ack: bool) -> None:
-    """Records that are done aren't delivered again, to this member or to another."""
+    """Acknowledged records aren't delivered again, to this member or to another."""
     client, _ = await filled(stage, *(f"{i}" for i in range(10)))
     member = await client.group(stage.topic, "g", ack=ack)
     deliveries = await member.records(5)
@@ -34,7 +34,7 @@ async def done(stage: Stage, ack: bool) -> None:
 
 @scenario()
 async def retry(stage: Stage) -> None:
-    """A delivery that a member retries comes again, with its attempt counted."""
+    """A delivery that a member retries is delivered again, with its attempt counted."""
     client, _ = await filled(stage, "1", "2")
     member = await client.group(stage.topic, "g")
     for attempt in (1, 2, 3):
@@ -46,7 +46,7 @@ async def retry(stage: Stage) -> None:
 
 @scenario()
 async def reject(stage: Stage) -> None:
-    """A rejected record goes to the dead-letter topic with the reason, and doesn't come again."""
+    """A rejected record goes to the dead-letter topic with the reason, and isn't delivered again."""
     client, _ = await filled(stage, ("bad", "k", [("h", "v")]), "good")
     member = await client.group(stage.topic, "g", deadLetters=f"{stage.topic}.dead")
     await member.settle((await member.records(1))[0], "reject")
@@ -59,7 +59,7 @@ async def reject(stage: Stage) -> None:
 
 @scenario()
 async def most_deliveries(stage: Stage) -> None:
-    """A record that came back as often as the group allows goes to the dead-letter topic."""
+    """A record that was returned as often as the group allows goes to the dead-letter topic."""
     client, _ = await filled(stage, "bad", "good")
     member = await client.group(stage.topic, "g", deliveries=2, deadLetters=f"{stage.topic}.dead")
     for attempt in (1, 2):
@@ -83,7 +83,7 @@ async def deadline(stage: Stage) -> None:
 
 @scenario()
 async def extend(stage: Stage) -> None:
-    """A member that is still working keeps its delivery beyond the deadline."""
+    """A member that is still working can keep its delivery beyond the deadline."""
     client, _ = await filled(stage, "1")
     member = await client.group(stage.topic, "g", deadline=2_000)
     other = await client.group(stage.topic, "g", deadline=2_000)
@@ -98,7 +98,7 @@ async def extend(stage: Stage) -> None:
 
 @scenario()
 async def leaving(stage: Stage) -> None:
-    """What a member that leaves hasn't settled goes to the others."""
+    """Deliveries that a leaving member hasn't settled go to the others."""
     client, _ = await filled(stage, "1", "2")
     member = await client.group(stage.topic, "g")
     other = await client.group(stage.topic, "g")
@@ -124,7 +124,7 @@ async def sharing(stage: Stage) -> None:
 
 @scenario()
 async def by_key(stage: Stage) -> None:
-    """In a group that is ordered by key the next record of a key waits until the one before is done."""
+    """In a group that is ordered by key, the next record of a key waits until the one before is acknowledged."""
     client, _ = await filled(stage, ("a1", "a", ()), ("a2", "a", ()), ("b1", "b", ()), ("a3", "a", ()))
     member = await client.group(stage.topic, "g", ordered=True, prefetch=8)
     first, other = await member.records(2)
@@ -143,7 +143,7 @@ async def by_key(stage: Stage) -> None:
 
 @scenario(*each("prefetch", 0, 16), seconds=40)
 async def cut(stage: Stage, prefetch: int) -> None:
-    """Over lost connections a member joins again, and every record is done at last."""
+    """After lost connections a member joins again, and every record is acknowledged in the end."""
     client, producer = await filled(stage)
     proxy = await stage.proxy()
     member = await (await stage.client(proxy.address)).group(stage.topic, "g", prefetch=prefetch)
@@ -154,7 +154,7 @@ async def cut(stage: Stage, prefetch: int) -> None:
         delivery = (await member.records(1))[0]
         seen.add(delivery.text)
         count += 1
-        # Not at the last one: if its acknowledgement were lost, it would come again after the loop.
+        # Not at the last one: if its acknowledgement were lost, it would be delivered again after the loop.
         if count in (20, 40):
             proxy.cut()
         await member.settle(delivery, "ack")
@@ -169,7 +169,7 @@ async def cut(stage: Stage, prefetch: int) -> None:
 
 @scenario()
 async def settled_while_away(stage: Stage) -> None:
-    """A delivery that is settled while there is no connection is settled on the next one."""
+    """A delivery that is settled without a connection is settled on the next one."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()
@@ -200,7 +200,7 @@ async def settled_while_away(stage: Stage) -> None:
 
 @scenario(*each("setting", "deadline", "deliveries", "ordered"))
 async def mismatch(stage: Stage, setting: str) -> None:
-    """A member that states other settings than its group has gets group-mismatch."""
+    """A member whose settings differ from its group's gets group-mismatch."""
     client, _ = await filled(stage, "1")
     member = await client.group(stage.topic, "g")
     await member.records(1)
@@ -219,7 +219,7 @@ async def where(stage: Stage) -> None:
 
 @scenario()
 async def end(stage: Stage) -> None:
-    """A member gets the topic's end when all records of the group are done."""
+    """A member gets the topic's end when all records of the group are acknowledged."""
     client, producer = await filled(stage, "1")
     await producer.complete()
     member = await client.group(stage.topic, "g")
@@ -232,7 +232,7 @@ async def end(stage: Stage) -> None:
 
 @scenario(*each("call", "moveCursor", "deleteCursor"))
 async def moved(stage: Stage, call: str) -> None:
-    """Members of a group that is moved or deleted end with that code."""
+    """If a group is moved or deleted, its members end with that code."""
     client, _ = await filled(stage, "1")
     member = await client.group(stage.topic, "g")
     await member.records(1)
@@ -243,6 +243,6 @@ async def moved(stage: Stage, call: str) -> None:
 
 @scenario()
 async def first_member_chooses(stage: Stage) -> None:
-    """A group begins where its first member says."""
+    """A group begins at the start that its first member requests."""
     client, _ = await filled(stage, "0", "1", "2", "3")
     assert await (await client.group(stage.topic, "g", **{"from": ["offset", 2]})).texts(2) == ["2", "3"]

@@ -1,4 +1,4 @@
-"""A broker that breaks each rule about what a broker sends: the client reports the right error, and neither hangs nor grows."""
+"""A broker that breaks each rule for brokers: the client reports the right error, and neither hangs nor grows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..driver import DriverError
 from ..stage import Stage, check_error, each, fails, scenario
 
 MALFORMED, TOO_LARGE, UNSUPPORTED, UNEXPECTED, INVALID_STREAM = 3, 4, 5, 6, 11
-#: A stream that isn't open, or a frame that it doesn't take, can be seen as either.
+#: A frame on a stream that isn't open, or of a type that the stream doesn't accept, can be either.
 MISPLACED = (UNEXPECTED, INVALID_STREAM)
 #: A batch that contradicts itself, or the offsets before it.
 BATCH = (MALFORMED, 107)
@@ -29,7 +29,7 @@ def short(name: str, by: int = 1, **values: Any) -> Callable[[int], bytes]:
 
 SENT_BY_CLIENTS = ("SUBSCRIBE", "SUBSCRIBE_PATTERN", "JOIN", "CANCEL", "COMMIT", "SETTLE", "PUBLISH_OPEN", "PUBLISH", "TOPIC_CREATE")
 
-#: What the broker sends on an open subscription from offset 0 with demand for one record, and the codes that name its mistake.
+#: Frames on an open subscription from offset 0 with demand for one record, and the codes that name the broker's mistake.
 SUBSCRIPTION: dict[str, Break] = {
     "unknown-type": ((UNSUPPORTED,), lambda stream: wire.frame(0x7F, stream)),
     "unknown-type-on-stream-0": ((UNSUPPORTED,), lambda stream: wire.frame(0x70, 0)),
@@ -97,7 +97,7 @@ SUBSCRIPTION: dict[str, Break] = {
 
 @scenario(*each("broken", *SUBSCRIPTION))
 async def subscription(stage: Stage, broken: str) -> None:
-    """A broker that breaks a rule is reported to the program and to the broker by the rule's error, and the connection is closed."""
+    """If a broker breaks a rule, the client reports the rule's error to the program and the broker, and closes the connection."""
     codes, data = SUBSCRIPTION[broken]
     sent: list[int] = []
 
@@ -105,14 +105,14 @@ async def subscription(stage: Stage, broken: str) -> None:
         await peer.welcome()
         stream, _ = await peer.subscribed()
         await peer.granted(stream, 1)
-        # A frame after the stream's end is the connection's mistake only.
+        # A frame after the stream's end only violates a rule of the connection.
         peer.raw(data(stream))
         sent.append(await peer.error())
 
     broker = await stage.scripted(script)
     client = await stage.client(broker.address, reconnect=False)
     sub = await client.subscribe(stage.topic)
-    # Another subscription fails with the connection, also where the first has ended in order.
+    # The other subscription fails with the connection, even if the first has ended in order.
     await sub.request(1)
     event = await sub.event()
     while event["event"] in ("live", "record"):
@@ -126,7 +126,7 @@ async def subscription(stage: Stage, broken: str) -> None:
     assert sent[0] in codes, f"the client sent ERROR {sent[0]}; {' or '.join(map(str, codes))} is expected"
 
 
-#: What the broker sends before SUBSCRIBED.
+#: Frames before SUBSCRIBED.
 BEFORE: dict[str, Callable[[int], bytes]] = {
     "deliver": lambda stream: wire.deliver(stream, wire.batch(b"x")),
     "live": lambda stream: wire.encode("LIVE", stream),
@@ -136,7 +136,7 @@ BEFORE: dict[str, Callable[[int], bytes]] = {
 
 @scenario(*each("frame", *BEFORE))
 async def before_subscribed(stage: Stage, frame: str) -> None:
-    """SUBSCRIBED comes before anything else on the stream."""
+    """SUBSCRIBED is the first frame on the stream."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -152,7 +152,7 @@ async def before_subscribed(stage: Stage, frame: str) -> None:
     await broker.finished()
 
 
-#: What goes back behind a record at offset 10.
+#: Frames that go back after a record at offset 10.
 BACK: dict[str, Callable[[int], bytes]] = {
     "deliver": lambda stream: wire.deliver(stream, wire.batch(b"x"), first=10),
     "deliver-with-gaps": lambda stream: wire.deliver(stream, wire.batch(b"x"), first=3),
@@ -182,7 +182,7 @@ async def going_back(stage: Stage, frame: str) -> None:
     await broker.finished()
 
 
-#: What the broker answers to HELLO.
+#: Answers to HELLO.
 HANDSHAKE: dict[str, tuple[tuple[int, ...], bytes]] = {
     "http": ((1,), b"HTTP/1.1 400 Bad Request\r\n\r\n"),
     "noise": ((1,), bytes(range(200, 256))),
@@ -205,7 +205,7 @@ HANDSHAKE: dict[str, tuple[tuple[int, ...], bytes]] = {
 
 @scenario(*each("broken", *HANDSHAKE))
 async def handshake(stage: Stage, broken: str) -> None:
-    """A broker that answers HELLO against the rules is refused."""
+    """A broker that answers HELLO against the rules is rejected."""
     codes, data = HANDSHAKE[broken]
 
     async def script(peer: Peer) -> None:
@@ -221,7 +221,7 @@ async def handshake(stage: Stage, broken: str) -> None:
 
 @scenario(*each("how", "silence", "half-a-frame", "close"))
 async def no_handshake(stage: Stage, how: str) -> None:
-    """A broker that doesn't answer HELLO is given up in time, with an error that says that a retry may help."""
+    """If a broker doesn't answer HELLO in time, the client closes with an error that reports that a retry may help."""
 
     async def script(peer: Peer) -> None:
         await peer.expect("HELLO")
@@ -235,7 +235,7 @@ async def no_handshake(stage: Stage, how: str) -> None:
         await stage.client(broker.address, connectTimeout=400)
 
 
-#: What the broker sends on an open publication of which it has got one record.
+#: Frames on an open publication of which the broker has received one record.
 PUBLICATION: dict[str, Break] = {
     "ack-beyond": ((MALFORMED,), lambda stream: wire.encode("ACK", stream, through=2, last_offset=1)),
     "opened-twice": (MISPLACED, lambda stream: wire.encode("PUBLISH_OPENED", stream, epoch=7, granted=10, bytes=wire.ALL_ONES)),
@@ -255,7 +255,7 @@ PUBLICATION: dict[str, Break] = {
 
 @scenario(*each("broken", *PUBLICATION))
 async def publication(stage: Stage, broken: str) -> None:
-    """A broker that breaks a rule on a publication is reported, and the record fails."""
+    """If a broker breaks a rule on a publication, the client reports it, and the record fails."""
     codes, data = PUBLICATION[broken]
 
     async def script(peer: Peer) -> None:
@@ -275,7 +275,7 @@ async def publication(stage: Stage, broken: str) -> None:
 
 @scenario(*each("frame", "ACK", "DEMAND"))
 async def before_publish_opened(stage: Stage, frame: str) -> None:
-    """PUBLISH_OPENED comes before anything else on the stream."""
+    """PUBLISH_OPENED is the first frame on the stream."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -292,7 +292,7 @@ async def before_publish_opened(stage: Stage, frame: str) -> None:
 
 @scenario()
 async def sequence_goes_back(stage: Stage) -> None:
-    """A broker that expects a sequence before the one that the producer still has is refused."""
+    """A broker that expects a sequence below the producer's lowest remaining one is rejected."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()
@@ -312,7 +312,7 @@ async def sequence_goes_back(stage: Stage) -> None:
     await broker.finished()
 
 
-#: What the broker sends on a pattern whose topic t.1 is matched as number 1, without a SELECT_TOPIC before.
+#: Frames on a pattern whose topic t.1 is matched as number 1, without a SELECT_TOPIC before.
 PATTERN: dict[str, Break] = {
     "deliver-before-select": ((UNEXPECTED, MALFORMED), lambda stream: wire.deliver(stream, wire.batch(b"x"))),
     "lag-before-select": ((UNEXPECTED, MALFORMED), lambda stream: wire.encode("LAG", stream, missed=1, next_offset=1)),
@@ -335,7 +335,7 @@ PATTERN: dict[str, Break] = {
 
 @scenario(*each("broken", *PATTERN))
 async def pattern(stage: Stage, broken: str) -> None:
-    """A broker that breaks a rule on a pattern is reported."""
+    """If a broker breaks a rule on a pattern, the client reports it."""
     codes, data = PATTERN[broken]
 
     async def script(peer: Peer) -> None:
@@ -354,7 +354,7 @@ async def pattern(stage: Stage, broken: str) -> None:
     await broker.finished()
 
 
-#: What the broker sends to a member of a group.
+#: Frames to a member of a group.
 GROUP: dict[str, Break] = {
     "matched": ((UNEXPECTED,), lambda stream: wire.encode("MATCHED", stream, number=1, topic="t", epoch=7)),
     "producers": ((UNEXPECTED,), lambda stream: wire.encode("PRODUCERS", stream, count=1)),
@@ -366,7 +366,7 @@ GROUP: dict[str, Break] = {
 
 @scenario(*each("broken", *GROUP))
 async def group(stage: Stage, broken: str) -> None:
-    """A broker that breaks a rule on a group's membership is reported."""
+    """If a broker breaks a rule on a group's membership, the client reports it."""
     codes, data = GROUP[broken]
 
     async def script(peer: Peer) -> None:
@@ -387,7 +387,7 @@ async def group(stage: Stage, broken: str) -> None:
 
 @scenario(*each("answer", "LIVE", "AUTHENTICATED", "TOPIC_DELETE"))
 async def wrong_answer(stage: Stage, answer: str) -> None:
-    """A request that is answered by another frame than its own fails."""
+    """A request that is answered by a wrong frame fails."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()

@@ -8,12 +8,12 @@ from ..brokers import Peer
 from ..driver import Client, Subscription
 from ..stage import Stage, check_error, each, scenario
 
-#: A payload so long that the broker drops what a limit no longer keeps.
+#: A payload so long that the broker drops the records beyond a limit.
 FILLER = b"." * 65_536
 
 
 async def lagging(stage: Stage, settings: dict[str, Any], **options: Any) -> tuple[Client, Subscription]:
-    """Returns a subscription with one record, behind 60 of which the topic keeps 5."""
+    """Returns a subscription that has received one record, followed by 60 of which the topic keeps 5."""
     client = await stage.client()
     await client.admin("create", topic=stage.topic, settings={"replay-records": 5} | settings)
     producer = await client.producer(stage.topic)
@@ -29,7 +29,7 @@ async def lagging(stage: Stage, settings: dict[str, Any], **options: Any) -> tup
 
 
 async def after_a_lag(sub: Subscription, last: int) -> None:
-    """Checks that the subscription, which has had the record at offset 0, gets a lag, and the records behind it up to the last."""
+    """Checks that the subscription, which has the record at offset 0, gets a lag, and all records after it."""
     await sub.request(5)
     expected, lags = 1, 0
     while expected <= last:
@@ -49,7 +49,7 @@ async def after_a_lag(sub: Subscription, last: int) -> None:
 
 @scenario(*each("how", "option", "setting"))
 async def skip(stage: Stage, how: str) -> None:
-    """With lag skip, dropped records are reported with their number, and delivery continues behind them."""
+    """With lag skip, the number of dropped records is reported, and delivery continues after them."""
     _, sub = await lagging(stage, {"lag": "skip"}, **({"lag": "skip"} if how == "option" else {}))
     await after_a_lag(sub, 60)
 
@@ -64,7 +64,7 @@ async def fail(stage: Stage, how: str) -> None:
 
 @scenario(*each("lag", "skip", "fail"))
 async def start_at_a_dropped_offset(stage: Stage, lag: str) -> None:
-    """A start at an offset that is gone begins with a lag, or fails with lagged."""
+    """A start at an offset that was dropped begins with a lag, or fails with lagged."""
     client, _ = await lagging(stage, {}, lag="skip")
     sub = await client.subscribe(stage.topic, lag=lag, **{"from": ["offset", 3]})
     await sub.request(1)

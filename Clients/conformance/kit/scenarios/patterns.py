@@ -13,7 +13,7 @@ from ..stage import Stage, scenario
     {"name": "below", "pattern": "a.>", "matched": ("a.x", "a.y")},
 )
 async def names(stage: Stage, pattern: str, matched: tuple[str, ...]) -> None:
-    """A pattern's topics are those whose names match, and their records come in each topic's order."""
+    """A pattern's topics are those whose names match, and their records arrive in each topic's order."""
     client = await stage.client()
     topics = ("a", "b", "a.x", "a.y", "b.x.y")
     for topic in topics:
@@ -30,7 +30,7 @@ async def names(stage: Stage, pattern: str, matched: tuple[str, ...]) -> None:
 
 @scenario()
 async def created_later(stage: Stage) -> None:
-    """A topic that is created later is matched, and received from its first record on."""
+    """A topic that is created later is matched, and its records arrive from the first one on."""
     client = await stage.client()
     sub = await client.pattern(f"{stage.topic}.>", **{"from": "new"})
     await sub.request(2)
@@ -57,7 +57,7 @@ async def deleted(stage: Stage) -> None:
 
 @scenario()
 async def demand(stage: Stage) -> None:
-    """Demand is for all topics together."""
+    """Demand is shared by all topics."""
     client = await stage.client()
     for topic in "abc":
         await (await client.producer(f"{stage.topic}.{topic}")).publish(*(f"{topic}{i}" for i in range(20)))
@@ -70,7 +70,7 @@ async def demand(stage: Stage) -> None:
 
 @scenario()
 async def where(stage: Stage) -> None:
-    """Conditions hold for each topic of a pattern."""
+    """Conditions apply to each topic of a pattern."""
     client = await stage.client()
     for topic in "ab":
         await (await client.producer(f"{stage.topic}.{topic}")).publish(("1", "x", ()), ("2", "y", ()))
@@ -90,7 +90,7 @@ async def many(stage: Stage) -> None:
 
 @scenario(seconds=40)
 async def cut(stage: Stage) -> None:
-    """Over lost connections a pattern continues in each topic, those included that were created meanwhile."""
+    """After lost connections a pattern continues in each topic, including those that were created in between."""
     other = await stage.client()
     proxy = await stage.proxy()
     producers = [await other.producer(f"{stage.topic}.{name}") for name in "abcd"]
@@ -108,7 +108,7 @@ async def cut(stage: Stage) -> None:
 
 @scenario()
 async def positions(stage: Stage) -> None:
-    """After a lost connection the client sends a position for each topic that it knows, and what is left of its demand."""
+    """After a lost connection the client sends a position for each topic that it knows, and its remaining demand."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()
@@ -132,7 +132,7 @@ async def positions(stage: Stage) -> None:
         assert places == [("t.1", 11, 0), ("t.2", 12, 1)], places
         peer.send("SUBSCRIBED", stream, epoch=1)
         peer.send("MATCHED", stream, number=1, topic="t.2", epoch=12, next_offset=1)
-        # The other topic was deleted meanwhile.
+        # The other topic was deleted in between.
         peer.send("SELECT_TOPIC", stream)
         peer.send("SELECT_TOPIC", stream, number=1)
         await peer.granted(stream, 1)
@@ -179,7 +179,7 @@ async def many_positions(stage: Stage) -> None:
 
 @scenario()
 async def continuation(stage: Stage) -> None:
-    """In a pattern, too, an epoch that goes back is reported, and one that doesn't continue restarts the topic."""
+    """A pattern also reports an epoch that goes back, and restarts a topic whose new epoch doesn't continue the old one."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()

@@ -1,4 +1,4 @@
-"""Where subscriptions begin, and the change from replay to live."""
+"""Starts of subscriptions, and the change from replay to live."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ async def filled(stage: Stage, count: int, **settings: Any) -> Any:
 
 @scenario(*each("count", 0, 1, 500))
 async def replay_to_live(stage: Stage, count: int) -> None:
-    """Replay ends with one event behind the last replayed record, without demand of its own, and new records follow."""
+    """Replay ends with one event after the last replayed record, without demand of its own, and new records follow."""
     client, producer = await filled(stage, count)
     sub = await client.subscribe(stage.topic, prefetch=100)
     await sub.request(count + 2)
@@ -47,11 +47,11 @@ async def replay_to_live(stage: Stage, count: int) -> None:
     {"name": "time-after-all", "start": ["since", 4_000_000_000_000], "first": 10},
 )
 async def start(stage: Stage, start: Any, first: int) -> None:
-    """A subscription begins at the record that its start names, or at the next one published."""
+    """A subscription begins at the record that its start names, or at the next record that is published."""
     client, producer = await filled(stage, 10)
     sub = await client.subscribe(stage.topic, prefetch=5, **{"from": start})
     if first == 10:
-        # The subscription must stand before the next record is published.
+        # The subscription must be open before the next record is published.
         await sub.request(1)
         assert (await sub.event())["event"] == "live"
     await producer.publish("10")
@@ -94,14 +94,14 @@ async def beyond_the_end(stage: Stage) -> None:
 
 @scenario()
 async def limited_replay(stage: Stage) -> None:
-    """A late subscriber gets what the topic's limit keeps."""
+    """A late subscriber gets the records that the topic's limit keeps."""
     client, _ = await filled(stage, 50, **{"replay-records": 4})
     assert await (await client.subscribe(stage.topic)).texts(4) == ["46", "47", "48", "49"]
 
 
 @scenario()
 async def compact(stage: Stage) -> None:
-    """Of a compact topic a late subscriber gets the newest record of each key."""
+    """A late subscriber of a compact topic gets the newest record of each key."""
     client = await stage.client()
     await client.admin("create", topic=stage.topic, settings={"compact": True})
     producer = await client.producer(stage.topic)
@@ -114,7 +114,7 @@ async def compact(stage: Stage) -> None:
 
 @scenario()
 async def producers(stage: Stage) -> None:
-    """A subscription that asks for it gets the number of the topic's producers, and its changes."""
+    """A subscription that requests it gets the number of the topic's producers, and its changes."""
     client = await stage.client()
     sub = await client.subscribe(stage.topic, producers=True)
     await sub.request(1)

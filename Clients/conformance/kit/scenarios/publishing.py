@@ -28,7 +28,7 @@ async def acknowledge(stage: Stage, acknowledge: str) -> None:
 
 @scenario(*each("number", 1, 2, 3), seconds=60)
 async def once_over_cuts(stage: Stage, number: int) -> None:
-    """Over connections that are cut at random places each record is in the topic once, in its order."""
+    """With connections that are cut at random bytes, each record is in the topic once, in its order."""
     rng = stage.random
     proxy = await stage.proxy()
     proxy.cut_after = [rng.randint(120, 700) + 100 * number for _ in range(8)]
@@ -50,7 +50,7 @@ async def once_over_cuts(stage: Stage, number: int) -> None:
 
 @scenario(*each("acknowledge", "received", "durable"), seconds=60)
 async def once_over_kills(stage: Stage, acknowledge: str) -> None:
-    """Over killed brokers each record is in a durable topic once, in its order."""
+    """With brokers that are killed, each record is in a durable topic once, in its order."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     producer = await client.producer(stage.topic, acknowledge=acknowledge, settings=DURABLE)
@@ -67,7 +67,7 @@ async def once_over_kills(stage: Stage, acknowledge: str) -> None:
 
 @scenario(*each("known", 0, 2, 5))
 async def sequence(stage: Stage, known: int) -> None:
-    """A producer that comes back sends what the topic doesn't have, with its number, from the sequence that the broker expects."""
+    """A producer that returns with its number sends the records that the topic lacks, from the sequence that the broker expects."""
     number = 0
 
     async def first(peer: Peer) -> None:
@@ -207,7 +207,7 @@ async def completed_again(stage: Stage) -> None:
 
 @scenario()
 async def ended_by_another(stage: Stage) -> None:
-    """A producer whose topic another one has ended fails with topic-ended."""
+    """If another producer has ended the topic, a producer fails with topic-ended."""
     client = await stage.client()
     one, other = await client.producer(stage.topic), await client.producer(stage.topic)
     await one.publish("1")
@@ -221,7 +221,7 @@ async def ended_by_another(stage: Stage) -> None:
 
 @scenario()
 async def full_store(stage: Stage) -> None:
-    """A producer whose publication ends with an error that passes opens it again, and loses nothing."""
+    """A producer whose publication ends with a transient error opens it again, and loses nothing."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -243,7 +243,7 @@ async def full_store(stage: Stage) -> None:
 
 @scenario(*each("code", 115, 104, 106, 107, 108))
 async def ended_by_an_error(stage: Stage, code: int) -> None:
-    """Records that an error of the publication leaves unacknowledged fail with its code; those acknowledged before it don't."""
+    """When a publication ends with an error, its unacknowledged records fail with that code; acknowledged ones don't."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -263,7 +263,7 @@ async def ended_by_an_error(stage: Stage, code: int) -> None:
 
 @scenario()
 async def bounded_buffer(stage: Stage) -> None:
-    """A producer without grants takes what its buffer holds, and makes its program wait."""
+    """A producer without grants accepts as many records as its buffer holds, then blocks its program."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -287,7 +287,7 @@ async def bounded_buffer(stage: Stage) -> None:
 
 @scenario()
 async def close_flushes(stage: Stage) -> None:
-    """Closing the client publishes what its producers still hold."""
+    """Closing the client publishes the records that its producers still buffer."""
     client = await stage.client()
     producer = await client.producer(stage.topic)
     await producer.send(*(f"{i}" for i in range(500)))

@@ -26,7 +26,7 @@ async def order(stage: Stage, count: int, prefetch: int) -> None:
     {"name": "700-kib", "payload": b"ab" * 358_400},
 )
 async def payload(stage: Stage, payload: bytes) -> None:
-    """A payload arrives as it was published, whatever its bytes and its length are."""
+    """A payload arrives as it was published, with any bytes and any length."""
     client = await stage.client()
     await (await client.producer(stage.topic)).publish(payload, b"next")
     found = await (await client.subscribe(stage.topic, prefetch=2)).records(2)
@@ -41,7 +41,7 @@ async def payload(stage: Stage, payload: bytes) -> None:
     {"name": "both", "key": b"\x00\xff" * 500, "headers": [(f"h{i}", b"v" * i) for i in range(200)]},
 )
 async def attributes(stage: Stage, key: bytes | None, headers: list[tuple[str, bytes]]) -> None:
-    """Key and headers arrive as they were published: an empty key isn't none, and names may repeat."""
+    """Key and headers arrive as they were published: an empty key differs from no key, and names may repeat."""
     client = await stage.client()
     await (await client.producer(stage.topic)).publish(("with", key, headers), "without")
     with_attributes, without = await (await client.subscribe(stage.topic)).records(2)
@@ -51,7 +51,7 @@ async def attributes(stage: Stage, key: bytes | None, headers: list[tuple[str, b
 
 @scenario()
 async def times(stage: Stage) -> None:
-    """Each record has the time at which the broker took it, and times never go back."""
+    """Each record has the time at which the broker received it, and times never decrease."""
     client = await stage.client()
     producer = await client.producer(stage.topic)
     for i in range(4):
@@ -63,7 +63,7 @@ async def times(stage: Stage) -> None:
 
 @scenario()
 async def two_producers(stage: Stage) -> None:
-    """Of two producers to a topic each one's records keep their order."""
+    """With two producers on a topic, the records of each keep their order."""
     first, second = await stage.client(), await stage.client()
     producers = [await first.producer(stage.topic), await second.producer(stage.topic)]
     await asyncio.gather(*(producer.send(*(f"{name}{i}" for i in range(300))) for producer, name in zip(producers, "ab", strict=True)))
@@ -88,7 +88,7 @@ async def two_subscribers(stage: Stage) -> None:
 
 @scenario(*each("how", "completed", "failed"))
 async def end(stage: Stage, how: str) -> None:
-    """The end of a topic comes behind its last record: completion, or the producer's code and message."""
+    """The end of a topic arrives after its last record: completion, or the producer's code and message."""
     client = await stage.client()
     sub = await client.subscribe(stage.topic, prefetch=10)
     producer = await client.producer(stage.topic)
@@ -103,7 +103,7 @@ async def end(stage: Stage, how: str) -> None:
 
 @scenario()
 async def cancel(stage: Stage) -> None:
-    """A cancelled subscription leaves the topic, and its stream's number serves others."""
+    """A cancelled subscription leaves the topic, and its stream number can be used again."""
     client = await stage.client()
     await (await client.producer(stage.topic)).publish("1", "2", "3")
     for _ in range(20):

@@ -59,7 +59,7 @@ async def publication(stage: Stage) -> None:
 
 @scenario()
 async def same_credentials(stage: Stage) -> None:
-    """The client shows a node the credentials that it has shown its broker."""
+    """The client sends a node the same credentials as its broker."""
 
     async def script(peer: Peer) -> None:
         hello = await peer.welcome()
@@ -115,7 +115,7 @@ async def in_circles(stage: Stage) -> None:
 
 @scenario(*each("how", "lost", "topic-moved"))
 async def back_home(stage: Stage, how: str) -> None:
-    """When its node is lost, or the topic moves, the client asks its own broker again, from where it was."""
+    """When its node is lost, or the topic moves, the client asks its own broker again, and resumes at its position."""
 
     async def node_script(peer: Peer) -> None:
         await peer.welcome()
@@ -167,7 +167,7 @@ async def moved(stage: Stage, times: int) -> None:
 
 @scenario()
 async def moved_publication(stage: Stage) -> None:
-    """A publication whose topic moves is opened again with its number, and sends what isn't acknowledged."""
+    """A publication whose topic moves is opened again with its number, and sends its unacknowledged records."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -189,7 +189,7 @@ async def moved_publication(stage: Stage) -> None:
 
 @scenario()
 async def request_again(stage: Stage) -> None:
-    """A request that is answered with topic-moved wasn't carried out, and is made again, also one that changes something."""
+    """A request that is answered with topic-moved had no effect. It is sent again, even if it changes something."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -210,7 +210,7 @@ async def indirect(stage: Stage) -> None:
     async def script(peer: Peer) -> None:
         await peer.welcome()
         stream, _ = await peer.expect("SUBSCRIBE")
-        # A client that doesn't name the feature gets no REDIRECT.
+        # A client that doesn't announce the feature gets no REDIRECT.
         if peer.hello["features"] & 1 and not peer.flags & 0x10:
             peer.send("REDIRECT", stream, node="b", address="192.0.2.1:7420")
             stream, _ = await peer.expect("SUBSCRIBE")

@@ -11,7 +11,7 @@ from ..stage import Stage, eventually, fails, scenario
 
 @scenario()
 async def reply(stage: Stage) -> None:
-    """A request gets the reply to it."""
+    """A request gets its own reply."""
     client, responder = await stage.client(), await stage.client()
     await responder.respond(stage.topic, "echo")
     await asyncio.sleep(0.1)
@@ -20,7 +20,7 @@ async def reply(stage: Stage) -> None:
 
 @scenario()
 async def concurrent(stage: Stage) -> None:
-    """Each of many requests under way gets its own reply."""
+    """Each of many concurrent requests gets its own reply."""
     client, responder = await stage.client(), await stage.client()
     await responder.respond(stage.topic, "echo")
     await asyncio.sleep(0.1)
@@ -38,7 +38,7 @@ async def no_responders(stage: Stage) -> None:
 
 @scenario()
 async def timeout(stage: Stage) -> None:
-    """A request without a reply fails after its timeout, and says that a retry may help."""
+    """A request without a reply fails after its timeout, and reports that a retry may help."""
     client = await stage.client()
     await client.respond(stage.topic, "never")
     await asyncio.sleep(0.1)
@@ -102,7 +102,7 @@ async def topics(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def connections(stage: Stage) -> None:
-    """A client whose connection an operator closes connects again, and continues."""
+    """A client whose connection an operator closes reconnects, and continues."""
     broker = await stage.broker()
     other = await stage.client(broker.address)
     producer = await other.producer(stage.topic)
@@ -119,7 +119,7 @@ async def connections(stage: Stage) -> None:
 
 @scenario()
 async def reading_again(stage: Stage) -> None:
-    """A request that only reads is made again after a lost connection; one that changes something fails."""
+    """After a lost connection, a request that only reads is sent again; one that changes something fails."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()

@@ -1,4 +1,4 @@
-"""Subscriptions over lost connections, killed brokers and new epochs."""
+"""Subscriptions after lost connections, killed brokers and new epochs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DURABLE = {"storage": "durable"}
 
 @scenario(*({"cuts": cuts, "prefetch": prefetch} for cuts in (1, 8) for prefetch in (0, 64)), seconds=40)
 async def cut(stage: Stage, cuts: int, prefetch: int) -> None:
-    """Over lost connections a subscription gets every record once and in order, and becomes live once."""
+    """After lost connections a subscription gets every record once and in order, and becomes live once."""
     proxy = await stage.proxy()
     client, other = await stage.client(proxy.address), await stage.client()
     producer = await other.producer(stage.topic)
@@ -30,12 +30,12 @@ async def cut(stage: Stage, cuts: int, prefetch: int) -> None:
 
 @scenario(*({"number": number, "prefetch": prefetch} for number in (1, 2) for prefetch in (0, 200)), seconds=40)
 async def cut_in_a_frame(stage: Stage, number: int, prefetch: int) -> None:
-    """A frame that a lost connection cuts off counts for nothing: its records come again, once."""
+    """A frame that a lost connection cuts off has no effect: its records arrive again, once."""
     client = await stage.client()
     await (await client.producer(stage.topic)).publish(*(b"%d" % i + b"." * 300 for i in range(400)))
     proxy = await stage.proxy()
     proxy.cut_after = [stage.random.randint(60, 20_000) for _ in range(6)]
-    # A connection may be cut before its handshake is over.
+    # A connection may be cut during its handshake.
     proxy.cut_after[0] += 500
     reader = await stage.client(proxy.address)
     records = await (await reader.subscribe(stage.topic, prefetch=prefetch)).records(400, 20)
@@ -45,7 +45,7 @@ async def cut_in_a_frame(stage: Stage, number: int, prefetch: int) -> None:
 
 @scenario(seconds=60)
 async def killed_broker(stage: Stage) -> None:
-    """On a durable topic a subscription continues at the next broker, without a gap and without a record twice."""
+    """On a durable topic a subscription continues at the next broker, without gaps or duplicate records."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     producer = await client.producer(stage.topic, settings=DURABLE)
@@ -62,7 +62,7 @@ async def killed_broker(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def restarted_topic(stage: Stage) -> None:
-    """When a memory topic's broker was killed, the subscription reports the restart, and gets the new records from offset 0."""
+    """After the broker of a memory topic was killed, the subscription reports the restart, and gets the new records from offset 0."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     producer = await client.producer(stage.topic)
@@ -80,7 +80,7 @@ async def restarted_topic(stage: Stage) -> None:
 
 @scenario(seconds=60)
 async def blind(stage: Stage) -> None:
-    """A program that gets records only, and began at a position, isn't given the records of another epoch."""
+    """If a program reads records only and began at a position, it doesn't get the records of another epoch."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     await (await client.producer(stage.topic)).publish("1")
@@ -94,7 +94,7 @@ async def blind(stage: Stage) -> None:
 
 @scenario(*each("begin", "asked-for", "less", "beyond"))
 async def continuation(stage: Stage, begin: str) -> None:
-    """An epoch that continues the one before is followed; when it goes back, the client reports from which offset on."""
+    """If an epoch continues the one before, the client follows it. If it goes back, the client reports from which offset on."""
     next_offset = 2 if begin == "less" else 3
 
     async def first(peer: Peer) -> None:
@@ -131,7 +131,7 @@ async def continuation(stage: Stage, begin: str) -> None:
 
 @scenario(*each("received", False, True))
 async def beyond_the_end(stage: Stage, received: bool) -> None:
-    """A client that waits beyond the topic's end and has received nothing names no epoch when it connects again; otherwise it does."""
+    """On reconnecting, a client names the epoch, unless it waits beyond the topic's end and has received nothing."""
 
     async def first(peer: Peer) -> None:
         await peer.welcome()
@@ -165,7 +165,7 @@ async def beyond_the_end(stage: Stage, received: bool) -> None:
 
 @scenario(seconds=60)
 async def beyond_the_end_of_a_killed_broker(stage: Stage) -> None:
-    """A subscription that waits for an offset beyond the end gets that offset of the topic's next life."""
+    """A subscription that waits for an offset beyond the end gets that offset of the topic's next epoch."""
     broker = await stage.broker()
     client = await stage.client(broker.address)
     sub = await client.subscribe(stage.topic, **{"from": ["offset", 3]})
@@ -180,7 +180,7 @@ async def beyond_the_end_of_a_killed_broker(stage: Stage) -> None:
 
 @scenario()
 async def other_server(stage: Stage) -> None:
-    """Of several servers the client uses one that answers."""
+    """If several servers are given, the client uses one that answers."""
     dead = await stage.scripted()
     await dead.close()
     client = await stage.client(dead.address, stage.address)
@@ -212,7 +212,7 @@ async def next_server(stage: Stage) -> None:
 
 @scenario()
 async def no_reconnection(stage: Stage) -> None:
-    """Without a reconnect policy a lost connection ends the subscription with an error that says that a retry may help."""
+    """Without a reconnect policy, a lost connection ends the subscription with an error that reports that a retry may help."""
     proxy = await stage.proxy()
     client = await stage.client(proxy.address, reconnect=False)
     await (await client.producer(stage.topic)).publish("1")
@@ -225,7 +225,7 @@ async def no_reconnection(stage: Stage) -> None:
 
 @scenario()
 async def give_up(stage: Stage) -> None:
-    """A client that gives up after a time ends its subscriptions then."""
+    """A client that stops reconnecting after a time ends its subscriptions then."""
     broker = await stage.broker()
     client = await stage.client(broker.address, reconnect={"giveUpAfter": 500})
     sub = await client.subscribe(stage.topic)

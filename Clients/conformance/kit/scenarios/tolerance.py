@@ -1,4 +1,4 @@
-"""What a later version of the protocol may send, and what means nothing."""
+"""Frames and fields that a later version of the protocol may send, and those without a meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .. import wire
 from ..brokers import Peer
 from ..stage import Stage, each, scenario
 
-#: What a client must take, since the protocol grows in this way, or since it means nothing.
+#: Frames and fields that a client must accept, since the protocol is extended this way, or since they have no meaning.
 TOLERATED: dict[str, Callable[[int], bytes]] = {
     "unknown-type-from-0x80-on": lambda stream: wire.frame(0x80, 0, b"later"),
     "unknown-type-on-a-free-stream": lambda stream: wire.frame(0xFF, 0xFFFF_FFFF, bytes(60_000), 0xFF),
@@ -27,7 +27,7 @@ TOLERATED: dict[str, Callable[[int], bytes]] = {
 
 @scenario(*each("sent", *TOLERATED))
 async def tolerated(stage: Stage, sent: str) -> None:
-    """What a later version may send, or what means nothing, disturbs nothing."""
+    """Frames and fields of later versions, and those without a meaning, have no effect."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()
@@ -49,7 +49,7 @@ async def tolerated(stage: Stage, sent: str) -> None:
 
 @scenario()
 async def tolerated_grants(stage: Stage) -> None:
-    """A grant that is smaller than one before, and an acknowledgement that is repeated, change nothing."""
+    """A grant that is smaller than one before, and a repeated acknowledgement, have no effect."""
 
     async def script(peer: Peer) -> None:
         await peer.welcome()

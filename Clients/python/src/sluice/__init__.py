@@ -11,7 +11,7 @@
 >>> asyncio.run(main())
 0 order 1
 
-A record is sent only when the program has asked for it: each step of a loop requests one, and ``prefetch=`` requests more ahead.
+A record is sent only when the program has requested it: each step of a loop requests one, and ``prefetch=`` requests more ahead.
 """
 
 from .client import Client, connect

@@ -139,7 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"sluice: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The reader of the output has left, as `head` does. Python would report it again while it exits.
+        # The reader of the output has exited, like `head`. Otherwise Python would report it again while it exits.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -1,4 +1,4 @@
-"""What a client keeps open at a broker across lost connections: the base of subscriptions, publications and requests."""
+"""Streams that a client keeps open at a broker across lost connections: the base of subscriptions, publications and requests."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from .errors import RETRYABLE, ErrorCode, ProtocolError, SluiceError, stream_err
 if TYPE_CHECKING:
     from ._links import Link
 
-#: The first and the longest pause before a stream is opened again on a connection that stands, in seconds.
+#: The first and the longest pause before a stream is opened again on an open connection, in seconds.
 _FIRST_PAUSE: Final = 0.01
 _LONGEST_PAUSE: Final = 0.5
 #: The longest pause after an error that isn't about a move, such as a full store.
 _LONGEST_RETRY: Final = 10.0
-#: How many redirections in a row lead to a request to relay.
+#: After this many redirections in a row, the client requests a relay.
 _MOST_REDIRECTIONS: Final = 5
 
 
 def misplaced(what: str, where: str) -> ProtocolError:
-    """Returns the error for a frame that doesn't belong where the broker has sent it."""
+    """Returns the error for a frame that the broker must not send in this state."""
     return ProtocolError(f"the broker sent {what} on {where}", code=ErrorCode.UNEXPECTED_FRAME)
 
 
 class Attachment:
-    """A stream that is opened again after a lost connection, a move of its topic, and errors that pass.
+    """A stream that is opened again after a lost connection, a move of its topic, and transient errors.
 
-    Subclasses say how the stream begins (:meth:`opening`), and handle its frames. Used from the client's event loop only.
+    Subclasses define how the stream begins (:meth:`opening`), and handle its frames. Used from the client's event loop only.
     """
 
     error_type: ClassVar[type[SluiceError]] = SluiceError
-    #: The frame that comes first on the stream, and once; None where the only frame is the answer to a request.
+    #: The stream's first frame, which is sent once; None if the only frame is the answer to a request.
     first_frame: ClassVar[int | None] = None
 
     def __init__(self, topic: str | None) -> None:
         self.topic = topic
         self.link: Link | None = None
-        #: Whether the client's broker is asked to serve the stream itself, where another node has the topic.
+        #: Whether the client requests a relay by its own broker when another node serves the topic.
         self.relay = False
         self.connection: Connection | None = None
         self.number = 0
         self.is_over = False
-        #: Whether the broker has opened the present stream.
+        #: Whether the broker has opened the current stream.
         self.is_open = False
-        #: Whether the stream was open once: errors that pass are waited for only then.
+        #: Whether the stream was open before: only then is it opened again after a transient error.
         self.was_open = False
         self._pauses = 0
         self._redirections = 0
@@ -57,7 +57,7 @@ class Attachment:
     # For subclasses
 
     def opening(self, stream: int, flags: int) -> bytes:
-        """Returns the frame that opens the stream, from where it stands now."""
+        """Returns the frame that opens the stream at its current position."""
         raise NotImplementedError
 
     def handle(self, number: int, values: dict[str, Any]) -> bool:
@@ -73,17 +73,17 @@ class Attachment:
         raise misplaced("DELIVER", "a stream without records")
 
     def interrupted(self) -> None:
-        """The stream is over for now, and will be opened again."""
+        """Called when the stream has ended but will be opened again."""
 
     def ended(self, error: SluiceError) -> None:
-        """The stream is over for good."""
+        """Called when the stream has ended for good."""
 
     def recovers_from(self, error: SluiceError) -> bool:
-        """Returns whether the stream is opened again after this error, which isn't one that passes by itself."""
+        """Returns whether the stream is opened again after this error, which isn't transient."""
         return False
 
     def writable(self) -> None:
-        """The connection takes output again."""
+        """Called when the connection can write again."""
 
     # Opening
 
@@ -108,7 +108,7 @@ class Attachment:
         self._since = None
 
     def pause_then_open(self) -> None:
-        """Opens the stream on its link after a pause, which grows from attempt to attempt."""
+        """Opens the stream on its link after a pause, which grows with each attempt."""
         loop = asyncio.get_running_loop()
         self._pauses += 1
         most = min(_FIRST_PAUSE * 2 ** min(self._pauses, 20), _LONGEST_PAUSE)
@@ -180,7 +180,7 @@ class Attachment:
             self.end(error)
 
     def _has_patience(self, home: Link) -> bool:
-        """Returns whether a topic that no node serves is waited for any longer."""
+        """Returns whether the stream still waits for a topic that no node serves."""
         now = asyncio.get_running_loop().time()
         if self._since is None:
             self._since = now
@@ -213,7 +213,7 @@ class Attachment:
             self._detach()
 
     def end(self, error: SluiceError) -> None:
-        """Ends the stream with an error, which its user gets."""
+        """Ends the stream with an error, and passes it to the program."""
         if self.is_over:
             return
         self.cancel()
@@ -231,8 +231,8 @@ class Attachment:
 class Request(Attachment):
     """A request with one answer.
 
-    A request that reads is made again after a lost connection; one that changes something fails then, since the client can't
-    know whether it was carried out.
+    After a lost connection, a request that reads is sent again. One that changes something fails, since the client can't know
+    whether the broker has executed it.
     """
 
     def __init__(self, name: str, values: dict[str, Any], answer: int, topic: str | None, *, is_reading: bool) -> None:

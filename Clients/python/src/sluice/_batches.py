@@ -19,11 +19,11 @@ _U32: Final = struct.Struct("<I")
 _U16: Final = struct.Struct("<H")
 _I64: Final = struct.Struct("<q")
 LONGEST_BODY: Final = (1 << 30) - 1
-#: Encodes the word of a plain record of so many bytes.
+#: Encodes the word of a plain record of this length.
 encode_word: Final = _U32.pack
 _ATTRIBUTES: Final = 1 << 30
 _TIME: Final = 2 << 30
-#: Runs of at least this many records of one length are cut by one call.
+#: Runs of at least this many records of one length are split by one call.
 _RUN: Final = 8
 
 _runs: dict[tuple[int, int], struct.Struct] = {}
@@ -34,7 +34,7 @@ def _malformed(message: str) -> ProtocolError:
 
 
 def _run_length(data: bytes, position: int, most: int, stride: int) -> int:
-    """Returns how many items from ``position`` on have the word that stands there, at most ``most``, each ``stride`` bytes long."""
+    """Returns how many items from ``position`` on have the same word as the first, at most ``most``, each ``stride`` bytes long."""
     length = most
     for byte in range(4):
         column = data[position + byte : position + byte + (length - 1) * stride + 1 : stride]
@@ -57,7 +57,7 @@ def _cut_run(data: bytes, position: int, count: int, size: int) -> tuple[bytes, 
 def decode_batch(data: bytes, position: int, end: int, topic: str, first_offset: int, count: int, time: int) -> tuple[Batch, int]:
     """Decodes the items between ``position`` and ``end`` of ``data``.
 
-    Returns the batch, and the time of the last time mark, which holds for the next batch of the stream.
+    Returns the batch, and the time of the last time mark, which applies to the next batch of the stream.
 
     Raises:
         ProtocolError: the items contradict themselves, or aren't ``count`` records.
@@ -117,7 +117,7 @@ def decode_batch(data: bytes, position: int, end: int, topic: str, first_offset:
 
 
 def _attributes(data: bytes, position: int, end: int) -> tuple[bytes | None, Headers, int]:
-    """Returns the key and the headers of a record with attributes, and where its payload begins."""
+    """Returns the key and the headers of a record with attributes, and the start of its payload."""
 
     def advance(count: int) -> int:
         if position + count > end:

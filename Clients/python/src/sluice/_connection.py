@@ -21,10 +21,10 @@ from .errors import (
 __all__ = ["Connection", "Hello", "Quiet", "Stream", "Welcome"]
 
 _REDIRECTS: Final = 1
-#: The longest frame that the client takes.
+#: The longest frame that the client accepts.
 _LONGEST_FRAME: Final = 1 << 20
 _BEFORE_WELCOME: Final = 8_192
-#: The least that a broker offers as its longest frame.
+#: The smallest value that a broker may announce as its longest frame.
 _LEAST_FRAME: Final = 65_536
 
 WELCOME: Final = 0x02
@@ -38,7 +38,7 @@ CANCEL: Final = 0x16
 
 
 class Stream(Protocol):
-    """What a connection passes a stream's frames to."""
+    """The methods that a connection calls on a stream."""
 
     def frame(self, number: int, values: dict[str, Any]) -> bool:
         """Handles a frame other than DELIVER. Returns whether the stream's number is free again."""
@@ -47,14 +47,14 @@ class Stream(Protocol):
         """Handles the body of a DELIVER, which is ``data[start:end]``."""
 
     def lost(self, error: SluiceError) -> None:
-        """The connection has ended, and the stream with it."""
+        """Called when the connection has ended, and the stream with it."""
 
     def writable(self) -> None:
-        """The connection takes output again."""
+        """Called when the connection can write again."""
 
 
 class Quiet:
-    """The base of a stream that has nothing to do but for its frames."""
+    """The base of a stream that only handles frames."""
 
     def deliver(self, data: bytes, start: int, end: int) -> None:
         return
@@ -78,7 +78,7 @@ _LEAVING: Final = _Leaving()
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What the client says of itself."""
+    """The client's description of itself."""
 
     name: str = ""
     method: int = 0
@@ -89,7 +89,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Welcome:
-    """What the broker says of itself and of the connection."""
+    """The broker's description of itself and of the connection."""
 
     version: int
     longest_frame: int
@@ -103,7 +103,7 @@ class Welcome:
 
 
 class Connection(asyncio.Protocol):
-    """A connection after ``connect``: streams begin with :meth:`begin`, and end when their ``frame`` says so.
+    """A connection after ``connect``: streams begin with :meth:`begin`, and end when their ``frame`` returns true.
 
     Used from its event loop only.
     """
@@ -123,7 +123,7 @@ class Connection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._is_flushing = False
         self.is_paused = False
-        #: The PING to answer when the connection takes output again: of those that came meanwhile, the last.
+        #: The last PING that arrived while the connection couldn't write. It is answered when the connection can write again.
         self._unanswered: int | None = None
         self.is_leaving = False
         self.is_closed = False
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
         server_hostname: str | None,
         timeout: float,
     ) -> Connection:
-        """Connects and shakes hands.
+        """Connects and completes the handshake.
 
         Raises:
             SluiceError: the address can't be reached, TLS fails, or the broker refuses the client.
@@ -201,7 +201,7 @@ class Connection(asyncio.Protocol):
     # Sending
 
     def send(self, data: bytes) -> None:
-        """Queues bytes; everything of one turn of the loop is written together."""
+        """Queues bytes. All bytes of one turn of the loop are written together."""
         if self.is_closed:
             return
         self._out.append(data)
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
         """Returns the number of a new stream.
 
         Raises:
-            SluiceError: the connection has as many streams as the broker allows.
+            SluiceError: the broker's limit of streams on a connection is reached.
         """
         if self._free:
             number = self._free.pop()
@@ -336,7 +336,7 @@ class Connection(asyncio.Protocol):
             raise ProtocolError("a frame of a stream came on stream 0", code=ErrorCode.INVALID_STREAM)
 
     def _pong(self, token: int) -> None:
-        # Answers to a broker that reads none must not pile up.
+        # If the broker doesn't read, its answers must not accumulate.
         self._unanswered = token if self.is_paused else None
         if not self.is_paused:
             self.send(layout.encode("PONG", 0, token=token))
@@ -382,19 +382,19 @@ class Connection(asyncio.Protocol):
     # Ending
 
     def fail(self, error: SluiceError) -> None:
-        """Reports an error of the broker to it, and closes."""
+        """Reports a broker's error to the broker, and closes."""
         if not self.is_closed:
             self.send(layout.encode("ERROR", 0, code=error.code or ErrorCode.MALFORMED_FRAME, message=error.message[:500]))
             self._flush()
         self._end(error)
 
     def close(self) -> None:
-        """Closes the connection behind what was sent. Streams get ``lost`` at once."""
+        """Closes the connection after all queued bytes are sent. Streams get ``lost`` at once."""
         self._flush()
         self._end(ConnectionLostError("the connection was closed"))
 
     def abort(self) -> None:
-        """Closes the connection and drops what wasn't sent."""
+        """Closes the connection and drops queued bytes."""
         if self._transport is not None:
             self._transport.abort()
 

@@ -1,4 +1,4 @@
-"""Codecs of the frames that a busy stream repeats."""
+"""Codecs of the frames that are frequent on a busy stream."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ CURSORS: Final = 0x3A
 CONNECTIONS: Final = 0x41
 BROKER_INFO: Final = 0x44
 
-#: The bytes of DELIVER's and PUBLISH's fields in front of the batch.
+#: The bytes of DELIVER's and PUBLISH's fields before the batch.
 BATCH_HEADER: Final = 12
 
 
 def demand(stream: int, through: int) -> bytes:
-    """Returns DEMAND: ``through`` records may be sent on the stream in all."""
+    """Returns DEMAND: ``through`` records in total may be sent on the stream."""
     return _DEMAND.pack(16, DEMAND, 0, 0, stream, through, U64_MAX)
 
 
@@ -60,15 +60,15 @@ def deliver_header(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def publish(stream: int, first: int, count: int, batch: bytes, flags: int = 0) -> bytes:
-    """Returns PUBLISH of a batch."""
+    """Returns PUBLISH with a batch."""
     return _PUBLISH.pack(len(batch) + BATCH_HEADER, 0x22, flags, 0, stream, first, count) + batch
 
 
 def settle(stream: int, verdict: int, attempt: int, first: int, count: int) -> bytes:
-    """Returns SETTLE of ``count`` records from ``first`` on."""
+    """Returns SETTLE for ``count`` records from ``first`` on."""
     return _SETTLE.pack(20, 0x2A, 0, 0, stream, verdict, attempt, first, count)
 
 
 def commit(stream: int, next_offset: int) -> bytes:
-    """Returns COMMIT: the cursor stands at ``next_offset``."""
+    """Returns COMMIT, which moves the cursor to ``next_offset``."""
     return _COMMIT.pack(8, 0x2B, 0, 0, stream, next_offset)

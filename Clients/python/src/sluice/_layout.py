@@ -1,7 +1,7 @@
 """The layouts of the protocol's frames as tables, and a codec that follows them.
 
-Field names, types and order are those of the page *The protocol*. Frames that carry records (DELIVER and PUBLISH) and those that a
-busy stream repeats (DEMAND, ACK, SETTLE) have hand-written codecs in ``_frames``; the tables serve every other frame and the tests.
+Field names, types and order are those of the page *The protocol*. Frames that carry records (DELIVER and PUBLISH) and those that are
+frequent on a busy stream (DEMAND, ACK, SETTLE) have hand-written codecs in ``_frames``; the tables serve every other frame and the tests.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class Field:
     name: str
     kind: str
     parts: tuple[Field, ...] = ()
-    #: For ``pad``: bytes. For an integer: the highest value that is defined.
+    #: For ``pad``: the number of bytes. For an integer: the highest defined value.
     limit: int | None = None
-    #: Whether a peer may leave the field out, with all that follow it.
+    #: Whether a peer may omit the field, with all that follow it.
     is_optional: bool = False
-    #: The value of a field that is left out.
+    #: The value of an omitted field.
     absent: int | str | None = None
 
 
 def _parse(text: str) -> tuple[Field, ...]:
     """Parses ``name:kind`` separated by commas, where ``kind`` may have ``<=limit``, or ``=`` and the value of an absent field.
 
-    Behind ``=``, nothing stands for an empty text, or for None if the field is a number.
+    After ``=``, an empty value means an empty text, or None if the field is a number.
     """
     fields = []
     for part in text.split(","):
@@ -319,7 +319,7 @@ MAGIC: Final = b"SLCE"
 
 
 class _Reader:
-    """Reads fields from bytes, and raises ``malformed-frame`` where they end too early."""
+    """Reads fields from bytes, and raises ``malformed-frame`` if they end too early."""
 
     __slots__ = ("data", "end", "position")
 
@@ -341,7 +341,7 @@ class _Reader:
         return value
 
     def part(self) -> _Reader:
-        """Returns a reader of the structure that starts here, and moves behind it."""
+        """Returns a reader of the structure that starts here, and moves past it."""
         size = self.integer("u32")
         if size > self.end - self.position:
             raise malformed("a structure is longer than its frame")
@@ -399,7 +399,7 @@ def _read(reader: _Reader, part: Field) -> Any:
         return _read(reader.part(), part.parts[0])
     if kind == "list":
         count = reader.integer("u32")
-        # Each element has a length word, so a count can't promise more than the frame has room for.
+        # Each element has a length word, so the frame's size limits the count.
         if count * 4 > reader.end - reader.position:
             raise malformed(f"{part.name} has fewer elements than its count says")
         return [_read_fields(reader.part(), part.parts) for _ in range(count)]
@@ -407,7 +407,7 @@ def _read(reader: _Reader, part: Field) -> Any:
 
 
 def decode(frame: Frame, body: bytes) -> dict[str, Any]:
-    """Decodes the body of a frame. Bytes behind the known fields are ignored, as the protocol asks for.
+    """Decodes the body of a frame. Bytes after the known fields are ignored, as the protocol requires.
 
     Raises:
         ProtocolError: the body contradicts its layout.
@@ -454,7 +454,7 @@ def _write(out: bytearray, part: Field, value: Any) -> None:
         raise AssertionError(f"no layout writes {kind}")
 
 
-#: The header of a frame: length, number, flags, nothing, stream.
+#: The header of a frame: length, number, flags, an unused field, stream.
 HEADER: Final = struct.Struct("<IBBHI")
 
 
@@ -464,7 +464,7 @@ def frame_bytes(number: int, stream: int, body: bytes | bytearray, flags: int = 
 
 
 def encode(name: str, stream: int, flags: int = 0, /, **values: Any) -> bytes:
-    """Encodes a frame by its name. Underscores in argument names stand for spaces; fields that aren't named are 0 or empty."""
+    """Encodes a frame by its name. Underscores in argument names stand for spaces. Fields without an argument are 0 or empty."""
     frame = BY_NAME[name]
     out = bytearray()
     _write_fields(out, frame.fields, {key.replace("_", " "): value for key, value in values.items()})

@@ -1,4 +1,4 @@
-"""Connections that are made again when they are lost, and the streams that are opened on each of them."""
+"""Connections that reconnect when they are lost, and the streams that are opened on each of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .options import Options, ReconnectPolicy, Server, parse_server
 if TYPE_CHECKING:
     from ._attachment import Attachment
 
-#: For how long the client has its broker relay a topic whose node it could not reach.
+#: How long the client's broker relays a topic whose node the client could not reach, in seconds.
 _RELAY_SECONDS: Final = 60.0
 _AUTHENTICATED: Final = 0x08
 
@@ -31,7 +31,7 @@ _AUTHENTICATED: Final = 0x08
 class Link:
     """The client's connection to its broker, or to another node of the cluster.
 
-    Attachments are opened on the connection as long as they belong to the link, and again on each later connection.
+    Attachments are opened on the connection while they belong to the link, and again on each later connection.
     """
 
     def __init__(self, options: Options, servers: tuple[Server, ...], *, home: Link | None = None) -> None:
@@ -65,7 +65,7 @@ class Link:
         """Makes the first connection: tries each server once.
 
         Raises:
-            SluiceError: no server took the client; the error is the last one's.
+            SluiceError: no server accepted the client; the error is the last one's.
         """
         error: SluiceError = ConnectionLostError("no server was named")
         for _ in self._servers:
@@ -183,7 +183,7 @@ class Link:
     # Other nodes
 
     def redirect(self, attachment: Attachment, address: str) -> None:
-        """Opens an attachment at the node that serves its topic, or asks the client's broker to relay it."""
+        """Opens an attachment at the node that serves its topic, or requests a relay from the client's broker."""
         home = self._home or self
         self.remove(attachment)
         if not self._options.direct or home.is_unreachable(address):
@@ -217,7 +217,7 @@ class Link:
         return until is not None and self._loop.time() < until
 
     def _give_back(self) -> None:
-        """The node can't be reached: its topics are asked for at the client's broker again."""
+        """Called when the node can't be reached: opens its streams at the client's broker again."""
         home = self._home
         assert home is not None
         for address, link in list(home._nodes.items()):
@@ -229,7 +229,7 @@ class Link:
             home.reopen(attachment)
 
     def reopen(self, attachment: Attachment) -> None:
-        """Opens an attachment again at this link, after the pause that it asks for."""
+        """Opens an attachment again at this link, after the pause that it requests."""
         if self._closed is not None:
             attachment.end(self._closed)
             return
@@ -238,7 +238,7 @@ class Link:
         attachment.pause_then_open()
 
     def open(self, attachment: Attachment) -> None:
-        """Opens an attachment whose pause is over, if it still belongs here."""
+        """Opens an attachment after its pause, if it still belongs to this link."""
         connection = self._connection
         if attachment in self._attachments and connection is not None and not connection.is_leaving:
             attachment.open_on(connection)
@@ -252,7 +252,7 @@ class Link:
 
     def _renew_before(self, expires: int) -> None:
         left = expires / 1000 - time.time()
-        # At four fifths of the time that is left, and in any case before the last seconds.
+        # After four fifths of the remaining time, and in any case before the last seconds.
         self._renewal = self._loop.call_later(max(left * 0.8, 0.1), self._renew)
 
     def _renew(self) -> None:
@@ -282,7 +282,7 @@ class Link:
     # Ending
 
     def shut(self, error: SluiceError) -> None:
-        """Ends the link and everything on it with an error. Further attachments get the same error."""
+        """Ends the link and all its streams with an error. Further attachments get the same error."""
         if self._closed is None:
             self._closed = error
         if self._renewal is not None:

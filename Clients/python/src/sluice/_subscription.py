@@ -14,17 +14,17 @@ from .errors import ErrorCode, ProtocolError, SluiceError, SubscriptionError, To
 from .plans import Plan
 from .records import Batch, Delivery, Event, Lag, Live, Matched, Producers, Restarted, Rewound, Unmatched
 
-#: Something the queue holds: records of one DELIVER, or an event.
+#: An item of the queue: records of one DELIVER, or an event.
 Item = Batch | Event
 
-#: How long commits of automatic cursors are gathered, in seconds.
+#: How long commits of automatic cursors are collected before they are sent, in seconds.
 _COMMIT_SECONDS: Final = 0.2
-#: How many queued events are searched for the one that a topic has matched.
+#: How many queued events are searched for the event that a topic has matched.
 _LOOK_BACK: Final = 64
 
 
 class Position:
-    """Where a subscription stands in one topic."""
+    """The position of a subscription in one topic."""
 
     __slots__ = ("epoch", "has_gaps", "is_live", "next_offset", "time", "topic")
 
@@ -34,21 +34,21 @@ class Position:
         self.next_offset = 0
         self.time = 0
         self.is_live = False
-        #: Whether offsets may be left out without a loss.
+        #: Whether skipped offsets are no loss.
         self.has_gaps = False
 
     def advance(self, offset: int, code: ErrorCode = ErrorCode.MALFORMED_FRAME) -> None:
         """Moves to the offset of the next record.
 
         Raises:
-            ProtocolError: the offset goes back, or leaves records out that no LAG has reported.
+            ProtocolError: the offset goes back, or skips records without a LAG.
         """
         if offset != self.next_offset and (offset < self.next_offset or not self.has_gaps):
             raise ProtocolError(f"offset {offset} of topic {self.topic} came where {self.next_offset} was next", code=code)
         self.next_offset = offset
 
     def skip(self, offset: int) -> None:
-        """Moves behind dropped records.
+        """Moves past dropped records.
 
         Raises:
             ProtocolError: the offset goes back.
@@ -58,7 +58,7 @@ class Position:
         self.next_offset = offset
 
     def take(self, data: bytes, start: int, end: int) -> Batch:
-        """Decodes a DELIVER and moves behind its records."""
+        """Decodes a DELIVER and moves past its records."""
         first, count = frames.deliver_header(data, start, end)
         self.advance(first)
         batch, self.time = decode_batch(data, start + frames.BATCH_HEADER, end, self.topic, first, count, self.time)
@@ -69,7 +69,7 @@ class Position:
 class Demand:
     """How many records the program has requested, and how many of those were received.
 
-    Counts are over all streams of a subscription, so that a stream that is opened again asks for what is left.
+    Counts include all streams of a subscription, so that a stream that is opened again requests the rest.
     """
 
     __slots__ = ("base", "granted", "received")
@@ -77,7 +77,7 @@ class Demand:
     def __init__(self) -> None:
         self.granted = 0
         self.received = 0
-        #: What was received before the present stream was opened.
+        #: The number of records that were received before the current stream was opened.
         self.base = 0
 
     @property
@@ -85,13 +85,13 @@ class Demand:
         return frames.U64_MAX if self.granted == frames.U64_MAX else self.granted - self.received
 
     def reopened(self) -> int:
-        """A stream begins. Returns the demand to open it with."""
+        """Begins a stream. Returns the demand to open it with."""
         self.base = self.received
         return self.left
 
     @property
     def through(self) -> int:
-        """The number for DEMAND on the present stream."""
+        """The number for DEMAND on the current stream."""
         return frames.U64_MAX if self.granted == frames.U64_MAX else self.granted - self.base
 
     def take(self, count: int) -> None:
@@ -118,7 +118,7 @@ class Feed(Attachment):
     # The program's side
 
     def request(self, count: int) -> None:
-        """Grants ``count`` records more."""
+        """Grants ``count`` more records."""
         demand = self.demand
         demand.granted = min(demand.granted + count, frames.U64_MAX)
         if self.connection is not None:
@@ -132,7 +132,7 @@ class Feed(Attachment):
         """Waits for the next item; None at the end.
 
         Raises:
-            SluiceError: why the subscription has ended, once, behind everything that was received.
+            SluiceError: the error that ended the subscription, once, after all received items.
         """
         while not self._items:
             if self._ending is not None:
@@ -155,7 +155,7 @@ class Feed(Attachment):
         self._wake()
 
     def _put_lag(self, lag: Lag) -> None:
-        """Queues a lag, which replaces the one right before it: no demand bounds how many the broker sends."""
+        """Queues a lag, which replaces one directly before it, since demand doesn't limit how many the broker sends."""
         former = self._items[-1] if self._items else None
         if isinstance(former, Lag) and former.topic == lag.topic:
             self._items[-1] = Lag(lag.topic, former.missed + lag.missed, lag.next_offset)
@@ -196,8 +196,8 @@ class TopicFeed(Feed):
         self.position = Position(plan.topic)
         self._was_asked_for: int | None = None
         self._is_restarting = False
-        #: Whether the subscription waits for the offset that it began with, which may be beyond the topic's end. It begins there
-        #: again after a lost connection: an offset with an epoch says that the client knows the records before it.
+        #: Whether the subscription waits for the offset at which it began, which may be beyond the topic's end. After a lost connection
+        #: it begins there again, without an epoch: an offset with an epoch means that the client knows the records before it.
         self._is_waiting = False
         self._has_live = False
         self._committed = 0
@@ -290,10 +290,10 @@ class TopicFeed(Feed):
     def recovers_from(self, error: SluiceError) -> bool:
         if error.code != ErrorCode.EPOCH_CHANGED or not self.position.epoch or self.plan.lag == "fail":
             return False
-        # A subscription that names no epoch can't be of another one.
+        # A subscription that names no epoch can't have a wrong one.
         if self._is_restarting:
             return False
-        # A program that gets records only, began at a place and has some, would join two histories without knowing.
+        # A program that only gets records, began at a position and has some, would combine two histories without notice.
         is_blind = self.plan.lag is None and not self.plan.sees_events
         if is_blind and self.plan.start.is_position and self.demand.received:
             return False
@@ -310,7 +310,7 @@ class TopicFeed(Feed):
     # Durable cursor
 
     def commit(self, through: int) -> None:
-        """Moves the durable cursor behind the record with that offset, soon."""
+        """Moves the durable cursor past the record with that offset, after a short time."""
         if through + 1 <= self._committed or not self.plan.cursor:
             return
         self._committed = through + 1
@@ -405,7 +405,8 @@ class PatternFeed(Feed):
     def _put_unmatched(self, topic: str) -> None:
         """Queues that a topic no longer matches.
 
-        One that the program hasn't seen match is forgotten instead: no demand bounds how many topics come and go.
+        If the program hasn't seen that it matched, both events are dropped, since demand doesn't limit how many topics appear and
+        disappear.
         """
         for back in range(1, min(len(self._items), _LOOK_BACK) + 1):
             item = self._items[-back]
@@ -444,7 +445,7 @@ class PatternFeed(Feed):
             return
         self._selected = None
         if not self._has_all or len(self._numbers) < len(self._positions):
-            # Topics that were known and aren't matched now were deleted meanwhile.
+            # Topics that were known and don't match now were deleted in between.
             matched = {position.topic for position in self._numbers.values()}
             for topic in [topic for topic in self._positions if topic not in matched]:
                 del self._positions[topic]
@@ -481,7 +482,7 @@ class GroupFeed(Feed):
         self._group = plan.group
         self._attempt = 1
         self._time = 0
-        #: Verdicts that no connection took yet: they are sent behind the next JOIN.
+        #: Verdicts that aren't sent yet. They are sent after the next JOIN.
         self._unsent: deque[tuple[int, int, int]] = deque(maxlen=65_536)
 
     def opening(self, stream: int, flags: int) -> bytes:

@@ -16,7 +16,7 @@ __all__ = ["ConnectArguments", "GroupArguments", "PatternArguments", "ProducerAr
 
 
 class PatternArguments(TypedDict, total=False):
-    """Those of :meth:`sluice.Client.pattern`."""
+    """The arguments of :meth:`sluice.Client.pattern`."""
 
     from_: str | Start
     where: Condition | Iterable[Condition] | None
@@ -25,7 +25,7 @@ class PatternArguments(TypedDict, total=False):
 
 
 class TopicArguments(PatternArguments, total=False):
-    """Those of :meth:`sluice.Client.topic`."""
+    """The arguments of :meth:`sluice.Client.topic`."""
 
     cursor: str | None
     missing: Missing
@@ -35,7 +35,7 @@ class TopicArguments(PatternArguments, total=False):
 
 
 class GroupArguments(TypedDict, total=False):
-    """Those of :meth:`sluice.Client.group`."""
+    """The arguments of :meth:`sluice.Client.group`."""
 
     from_: str | Start
     where: Condition | Iterable[Condition] | None
@@ -49,7 +49,7 @@ class GroupArguments(TypedDict, total=False):
 
 
 class ProducerArguments(TypedDict, total=False):
-    """Those of :meth:`sluice.Client.producer`."""
+    """The arguments of :meth:`sluice.Client.producer`."""
 
     acknowledge: Acknowledgement
     source: bool
@@ -61,7 +61,7 @@ class ProducerArguments(TypedDict, total=False):
 
 
 class RequestArguments(TypedDict, total=False):
-    """Those of :meth:`sluice.Client.request`."""
+    """The arguments of :meth:`sluice.Client.request`."""
 
     key: Payload | None
     headers: HeadersLike | None
@@ -69,7 +69,7 @@ class RequestArguments(TypedDict, total=False):
 
 
 class ConnectArguments(TypedDict, total=False):
-    """Those of :func:`sluice.connect`."""
+    """The arguments of :func:`sluice.connect`."""
 
     name: str
     user: str | None

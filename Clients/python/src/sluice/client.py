@@ -1,4 +1,4 @@
-"""The client: one connection to a broker, and everything that is opened on it."""
+"""The client: one connection to a broker, and its subscriptions, producers and requests."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _ROLES: Final = {"producer": 0, "source": 1, "requester": 2}
 
 
 class Client:
-    """A connection to a broker. Made by :func:`connect`; used from one event loop.
+    """A connection to a broker, made by :func:`connect` and used from one event loop.
 
     Topics, producers and groups are opened on it, and again after a lost connection. Closing the client flushes its producers
-    within ``close_timeout`` and ends everything else.
+    within ``close_timeout`` and ends all other streams.
     """
 
     def __init__(self, options: Options) -> None:
@@ -128,15 +128,15 @@ class Client:
 
         Args:
             name: the topic's name, tokens separated by dots.
-            from_: ``"replay"`` (what the topic keeps), ``"earliest"``, ``"new"``, :func:`last`, :func:`offset` or :func:`since`.
-            where: conditions that the broker checks; records that don't meet all of them aren't sent.
+            from_: ``"replay"`` (all that the topic keeps), ``"earliest"``, ``"new"``, :func:`last`, :func:`offset` or :func:`since`.
+            where: conditions that the broker checks. It only sends records that meet all of them.
             prefetch: how many records are requested ahead of the loop; 0 requests each one when the loop does.
             lag: ``"skip"`` or ``"fail"`` when records were dropped before they were requested; None follows the topic's setting.
-            cursor: the name of a durable cursor. The subscription begins where the cursor stands, and the loop commits a record
-                when it asks for the next one.
+            cursor: the name of a durable cursor. The subscription begins at the cursor's position, and the loop commits a record
+                when it requests the next one.
             missing: ``"create"`` the topic, or ``"fail"`` with ``unknown-topic``.
             watch_producers: whether ``events()`` reports the number of producers.
-            settings: what the topic must be like; it is created so, and ``topic-exists`` is raised if it is different.
+            settings: the settings that the topic must have. It is created with them, and ``topic-exists`` is raised if it has others.
             decode: turns each record into the loop's value; an exception ends the loop and is raised from it.
 
         Raises:
@@ -164,7 +164,7 @@ class Client:
         prefetch: int = 0,
         lag: WhenLagging | None = None,
     ) -> Topic[Record]:
-        """Returns all topics whose names match, those created later included, to iterate over with one demand.
+        """Returns all topics whose names match, including those created later, to iterate over with one demand.
 
         >>> async for record in client.pattern(">"):
         ...     print(record.topic)
@@ -199,19 +199,19 @@ class Client:
         ...     break
         1 order 1
 
-        All members state the same settings, or get ``group-mismatch``.
+        All members must have the same settings, or get ``group-mismatch``.
 
         Args:
             topic: the topic's name.
             name: the group's name.
-            from_: where the group begins, for its first member.
-            where: conditions; records that don't meet them count as done.
+            from_: the group's start, used for its first member.
+            where: conditions; records that don't meet them count as acknowledged.
             prefetch: deliveries that are requested ahead of the loop.
-            ack: whether each delivery is settled by ``ack()``, ``retry()`` or ``reject()``; without, it is done when it is sent.
+            ack: whether each delivery is settled by ``ack()``, ``retry()`` or ``reject()``. If not, sending it acknowledges it.
             ordered_by_key: whether records with the same key are delivered one at a time, in order.
             deadline: seconds after which a delivery that isn't settled goes to another member; 0 for never.
-            deliveries: how many times a record is delivered before it is given up; 0 for no limit.
-            dead_letters: the topic for records that were given up; None skips them.
+            deliveries: how many times a record is delivered before it is rejected; 0 for no limit.
+            dead_letters: the topic for rejected records; None skips them.
             missing: ``"create"`` the topic, or ``"fail"``.
         """
         group = Group(
@@ -239,21 +239,21 @@ class Client:
         producer_id: int | None = None,
         first_sequence: int = 0,
     ) -> Producer:
-        """Opens a publication on a topic, which is created if there is none.
+        """Opens a publication on a topic, which is created if it doesn't exist.
 
         Args:
             topic: the topic's name.
-            acknowledge: ``"received"``: in the topic's log; ``"durable"``: on disk; ``"none"``: records in flight are lost with
-                the connection.
-            source: whether the producer wants to know if the topic is connected, see :meth:`Producer.wait_connected`.
-            settings: what the topic must be like.
+            acknowledge: ``"received"``: in the topic's log; ``"durable"``: on disk; ``"none"``: if the connection is lost, so are
+                records in flight.
+            source: whether the broker reports to the producer if the topic is connected, see :meth:`Producer.wait_connected`.
+            settings: the settings that the topic must have.
             buffer_records: the most records that wait for the broker's grant or acknowledgement.
             buffer_bytes: the most bytes of those.
-            producer_id: the producer's number, the same in each run of the program, unique on the topic and not 0. The topic has each
-                record of it once: a program that starts over publishes the same records in the same order, and those that the topic
-                has are acknowledged and not published again. The topic remembers it for 24 hours by default. None for a random number,
-                which suffices for lost connections.
-            first_sequence: the sequence of the first record that will be published, for a program that doesn't begin at its first.
+            producer_id: the producer's number: the same in each run of the program, unique on the topic, and not 0. The topic has each
+                of its records once: a restarted program publishes the same records in the same order, and those that the topic already
+                has are acknowledged and not published again. The topic stores the number for 24 hours by default. None for a random
+                number, which suffices for lost connections.
+            first_sequence: the sequence of the first record that will be published, for a program that begins with a later record.
 
         Raises:
             ClientClosedError: the client is closed.
@@ -282,7 +282,7 @@ class Client:
         producer_id: int | None = None,
         first_sequence: int = 0,
     ) -> Producer:
-        """As :meth:`producer`, with the role by name: ``producer``, ``source`` or ``requester``."""
+        """Like :meth:`producer`, with the role by name: ``producer``, ``source`` or ``requester``."""
         if acknowledge not in _ACKNOWLEDGEMENTS:
             raise ValueError(f"acknowledge={acknowledge!r} isn't one of none, received, durable")
         if producer_id is not None and not 0 < producer_id < 1 << 64:
@@ -307,7 +307,7 @@ class Client:
         return producer
 
     def forget_producer(self, producer: Producer) -> None:
-        """A producer has closed."""
+        """Called when a producer has closed."""
         self._producers.discard(producer)
 
     # Requests and replies
@@ -338,7 +338,7 @@ class Client:
         return await self._requester.request(topic, payload, key, headers, timeout)
 
     def respond(self, topic: str, handler: Handler, *, concurrent: int = 64) -> Responder:
-        """Answers the requests that are published to a topic from now on.
+        """Answers the requests that are published to a topic after this call.
 
         ``handler`` gets the request and returns the reply's payload, or a pair of payload and headers. At most ``concurrent``
         requests are handled at a time, which is also the demand. When it raises, the requester gets :class:`ReplyError`: with the
@@ -350,20 +350,20 @@ class Client:
     # Topics
 
     async def create_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
-        """Creates a topic with these settings (see :class:`Settings`), or returns it if it has them.
+        """Creates a topic with these settings (see :class:`Settings`), or returns the existing topic if its settings are the same.
 
         >>> print((await client.create_topic("prices", compact=True, replay_age=3600)).settings["compact"])
         True
 
         Raises:
-            SluiceError: ``topic-exists`` if it has others, ``invalid-topic``, ``invalid-setting``.
+            SluiceError: ``topic-exists`` if its settings differ, ``invalid-topic``, ``invalid-setting``.
         """
         pairs = _setting_fields(settings)
         values = await self._ask("TOPIC_CREATE", frames.TOPIC_INFO, topic=name, settings=pairs)
         return topic_info(values)
 
     async def set_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
-        """Changes settings of a topic; those that aren't named stay."""
+        """Changes settings of a topic. All others stay."""
         values = await self._ask("TOPIC_SET", frames.TOPIC_INFO, topic=name, settings=_setting_fields(settings))
         return topic_info(values)
 
@@ -376,7 +376,7 @@ class Client:
         return topic_info(await self._ask("TOPIC_SHOW", frames.TOPIC_INFO, is_reading=True, topic=name))
 
     async def topics(self) -> AsyncIterator[TopicSummary]:
-        """Yields all topics that the client may know of, in the byte order of their names."""
+        """Yields all topics that the client is allowed to see, in the byte order of their names."""
         async for values in self._pages("TOPIC_LIST", frames.TOPICS, "topics", "topic", ""):
             yield topic_summary(values)
 
@@ -397,7 +397,7 @@ class Client:
         await self._ask("TOPIC_DELETE", frames.DONE, topic=name)
 
     async def connect_topic(self, name: str) -> None:
-        """Connects a topic whose setting ``connect`` is manual: its producers are granted records."""
+        """Connects a topic whose setting ``connect`` is manual: its producers get grants."""
         await self._ask("TOPIC_CONNECT", frames.DONE, topic=name)
 
     async def disconnect_topic(self, name: str) -> None:
@@ -417,7 +417,7 @@ class Client:
             yield consumer_info(values)
 
     async def move_cursor(self, topic: str, name: str, to: str | Start) -> None:
-        """Moves a durable cursor or a group; a cursor is made if there is none. Subscriptions that use it end with ``cursor-moved``."""
+        """Moves a durable cursor or a group, and creates a cursor if needed. Subscriptions that use it end with ``cursor-moved``."""
         start = make_start(to)
         await self._ask("CURSOR_MOVE", frames.DONE, topic=topic, name=name, start=start.kind, start_value=start.value)
 
@@ -452,7 +452,7 @@ class Client:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection at the moment."""
+        """Whether the client is connected."""
         return self._link.is_connected
 
     @property
@@ -466,7 +466,7 @@ class Client:
 
         Raises:
             TimeoutError: records weren't acknowledged in time. They are dropped.
-            SluiceError: why records weren't published.
+            SluiceError: the error by which records weren't published.
         """
         if self._is_closed:
             return
@@ -494,7 +494,7 @@ class Client:
             self._requester.close()
             self._link.shut(closed_error())
 
-    # For the parts of the client
+    # Used by other modules of the client
 
     async def open(self) -> Client:
         """Makes the first connection."""
@@ -532,7 +532,7 @@ class Client:
     async def _pages(
         self, name: str, answer: int, items: str, key: str, after: str | int, /, **values: Any
     ) -> AsyncIterator[dict[str, Any]]:
-        """Yields the elements of a list, asked for page by page: each page begins behind the ``key`` of the last element."""
+        """Yields the elements of a list, requested page by page. Each page begins after the ``key`` of the last element."""
         more = 1
         while more:
             page = await self._ask(name, answer, is_reading=True, after=after, limit=_PAGE, **values)
@@ -598,7 +598,7 @@ def connect(
     Args:
         servers: one or several addresses, ``HOST``, ``HOST:PORT`` or ``[IPv6]:PORT``; the port is 7420 by default. They are tried
             in turn.
-        name: what operators of the broker see.
+        name: the name that operators of the broker see.
         user, password: credentials of a user.
         token: a token, or a function (plain or asynchronous) that returns one. It is called for each connection, and before a
             token expires.
@@ -607,10 +607,10 @@ def connect(
         certificate, certificate_key: the client's own certificate and key, in PEM.
         server_hostname: the name in the broker's certificate, if it isn't the address.
         allow_plaintext_credentials: whether passwords and tokens are sent without TLS to other machines.
-        reconnect: what happens after a lost connection; None ends the client then.
+        reconnect: the policy after a lost connection; None ends the client then.
         connect_timeout: seconds for one attempt, handshake included.
-        keepalive: seconds of silence after which either side gives the other up; 0 leaves it to the broker.
-        direct: whether to connect to the node that serves a topic, rather than have the client's node relay it.
+        keepalive: seconds of silence after which either side closes the connection; 0 lets the broker choose.
+        direct: whether to connect to the node that serves a topic; if not, the client's node relays it.
         close_timeout: seconds that closing waits for acknowledgements.
 
     Raises:

@@ -1,7 +1,7 @@
 """Errors that the client raises, with the numeric codes of the protocol.
 
-The broker answers with a number, a message for people, and a scope: a request, a stream or the connection. :class:`ErrorCode`
-names the numbers, and :attr:`SluiceError.retry` says whether the same call can succeed later.
+The broker answers with a number, a message for people, and a scope: a request, a stream or the connection. Names of the numbers are in
+:class:`ErrorCode`. :attr:`SluiceError.retry` is true if the same call can succeed later.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ RETRYABLE: Final = frozenset(
     }
 )
 
-#: Codes by which a broker refuses the client's credentials.
+#: Codes with which a broker refuses the client's credentials.
 REFUSED_CREDENTIALS: Final = frozenset(
     {
         ErrorCode.AUTHENTICATION_REQUIRED,
@@ -125,8 +125,8 @@ class SluiceError(Exception):
     """Base class of all errors of this package.
 
     Attributes:
-        code: the protocol's code; 0 for an error that the client found by itself.
-        message: what happened, and what to do about it.
+        code: the protocol's code; 0 for an error that the client detected itself.
+        message: a description of the error, and how to correct it.
         topic: the topic that the error is about; None for the connection's errors.
         retry: whether the same call can succeed later.
     """
@@ -148,7 +148,7 @@ class ProtocolError(SluiceError):
 
 
 class ConnectionLostError(SluiceError):
-    """The connection could not be made, or was lost and isn't made again under the client's reconnect policy."""
+    """The client could not connect, or it lost the connection and its reconnect policy doesn't allow another attempt."""
 
     def __init__(self, message: str, *, code: int = 0, topic: str | None = None) -> None:
         super().__init__(message, code=code, topic=topic, retry=True)
@@ -171,7 +171,7 @@ class PublicationError(SluiceError):
 
 
 class NoRespondersError(SluiceError):
-    """A request was made to a topic without subscribers. The request was not published."""
+    """The topic of a request has no subscribers. The request was not published."""
 
 
 class RequestTimeoutError(SluiceError):
@@ -183,7 +183,7 @@ class ReplyError(SluiceError):
 
 
 class TopicFailed(SluiceError):
-    """The topic ended with a failure, which its producer chose.
+    """The topic ended with a failure that its producer reported.
 
     ``code`` is the producer's (from 1,000 on for applications), or :attr:`ErrorCode.PRODUCER_FAILURE` or
     :attr:`ErrorCode.PRODUCER_LOST`.

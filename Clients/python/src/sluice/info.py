@@ -1,4 +1,4 @@
-"""What the broker reports of topics, cursors, connections and itself, and the settings of topics."""
+"""The broker's reports on topics, cursors, connections and itself, and the settings of topics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ U64_MAX: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 
 class Settings(TypedDict, total=False):
-    """Settings of a topic. Those that aren't named have the broker's defaults.
+    """Settings of a topic. All others have the broker's defaults.
 
     Durations are in seconds, sizes in bytes; None means no limit.
     """
@@ -72,7 +72,7 @@ def encode_settings(settings: Settings | None) -> tuple[tuple[int, int], ...]:
     """Returns the settings as keys and values of the protocol.
 
     Raises:
-        ValueError: a setting doesn't exist, or its value isn't one.
+        ValueError: a setting doesn't exist, or its value isn't valid.
     """
     pairs = []
     for name, value in (settings or {}).items():
@@ -153,29 +153,29 @@ class ConsumerInfo:
     name: str
     kind: Literal["cursor", "group"]
     next_offset: int
-    #: Records that it has yet to get.
+    #: Records that aren't delivered yet.
     lag: int
     members: int
     #: Deliveries that members haven't settled.
     unacknowledged: int
     redeliveries: int
     dead_letters: int
-    #: Seconds for which no client has used it; 0 while one does.
+    #: Seconds for which no client has used it; 0 while it is in use.
     idle: float
 
 
 @dataclass(frozen=True, slots=True)
 class TopicInfo(TopicSummary):
-    """A topic with its settings, and those attached to it."""
+    """A topic with its settings, subscriptions and publications."""
 
     settings: Settings
-    #: What the broker reports of subscriptions, publications and the rest, by the names of the protocol's page.
+    #: The broker's values about subscriptions, publications and the rest, by the names of the protocol's page.
     details: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionInfo:
-    """A client's connection, as the broker sees it."""
+    """A client's connection, from the view of the broker."""
 
     id: int
     client: str
@@ -192,7 +192,7 @@ class ConnectionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that the broker has found and an operator should look at."""
+    """A problem that the broker has found and an operator should look at."""
 
     severity: Literal["critical", "warning"]
     kind: str

@@ -1,4 +1,4 @@
-"""What a subscription asks for: where it begins, and which records it wants."""
+"""The parameters of a subscription: its start, and conditions on its records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = [
     "since",
 ]
 
-#: What a subscription does when the topic drops records that it hasn't requested: continue and report the lag, or fail.
+#: The reaction of a subscription when the topic drops records before it has requested them: report the lag and continue, or fail.
 WhenLagging: TypeAlias = Literal["skip", "fail"]
-#: What happens when there is no topic of that name.
+#: Whether to create a topic that doesn't exist, or to fail.
 Missing: TypeAlias = Literal["create", "fail"]
 
 _NAMED: Final = {"replay": 0, "earliest": 1, "new": 2}
@@ -42,7 +42,7 @@ class Start:
 
     @property
     def is_position(self) -> bool:
-        """Whether it is a place in the topic, rather than relative to its end."""
+        """Whether it is a position in the topic, rather than relative to its end."""
         return self.kind in (1, 4, 5)
 
     @property
@@ -59,7 +59,10 @@ def last(count: int) -> Start:
 
 
 def offset(value: int) -> Start:
-    """The record with that offset. A dropped one begins with a lag; one beyond the end is waited for."""
+    """The record with that offset.
+
+    If it was dropped, the subscription begins with a lag. If it is beyond the end, the subscription waits for it.
+    """
     if not 0 <= value < 1 << 64:
         raise ValueError("offset() takes an integer from 0 to 2^64 - 1")
     return Start(4, value)
@@ -89,7 +92,7 @@ def make_start(value: str | Start) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition on a record's key or header, checked by the broker. Records that don't meet it aren't sent."""
+    """A condition on a record's key or header. The broker checks it, and only sends records that meet it."""
 
     subject: int
     test: int
@@ -132,7 +135,7 @@ def header_prefix(name: str, value: Payload) -> Condition:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that a subscription to a topic, a pattern or a group asks for."""
+    """The parameters of a subscription to a topic, a pattern or a group."""
 
     topic: str
     start: Start = Start(0)
@@ -143,7 +146,7 @@ class Plan:
     prefetch: int = 0
     watch_producers: bool = False
     settings: tuple[tuple[int, int], ...] = ()
-    #: Whether the user sees lags and restarts as events, so that none of them ends the subscription by default.
+    #: Whether the program gets lags and restarts as events, so that none of them ends the subscription by default.
     sees_events: bool = False
     group: Group | None = None
 
@@ -160,15 +163,15 @@ class Group:
     """The settings of a consumer group, which are the same for all its members."""
 
     name: str
-    #: Whether members acknowledge each delivery. Without, a record is done when it is sent.
+    #: Whether members acknowledge each delivery. If not, sending a record acknowledges it.
     explicit: bool = True
     #: Whether records with the same key are delivered one at a time.
     ordered_by_key: bool = False
-    #: Seconds for which a member may have a record before it is delivered again; 0 for ever.
+    #: Seconds until an unsettled record is delivered to another member; 0 for no limit.
     deadline: float = 30.0
-    #: How many times a record is delivered before it is given up; 0 for no limit.
+    #: How many times a record is delivered before it is rejected; 0 for no limit.
     deliveries: int = 0
-    #: The topic for records that were given up; None to skip them.
+    #: The topic for rejected records; None to skip them.
     dead_letters: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""Producers: publications with back-pressure, acknowledgements, and exactly-once resends."""
+"""Producers: publications with back-pressure, acknowledgements, and exactly-once retransmission."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Acknowledgement: TypeAlias = Literal["none", "received", "durable"]
 
 _log: Final = logging.getLogger("sluice")
 _ACKNOWLEDGEMENTS: Final = {"none": 0, "received": 1, "durable": 2}
-#: About the most bytes of one PUBLISH, as far as the broker's limit allows.
+#: Approximately the most bytes of one PUBLISH, if the broker's limit allows it.
 _BATCH_BYTES: Final = 256 << 10
 #: The most records of one PUBLISH.
 _MOST_RECORDS: Final = 4_096
@@ -40,9 +40,9 @@ _SOURCE: Final = 1
 
 
 class Publication(Attachment):
-    """The records that a producer hands over, the stream that takes them, and the answers to them.
+    """The records of a producer, the stream that sends them, and the answers to them.
 
-    Records are numbered by sequence. ``[first, acknowledged)`` are gone, ``[acknowledged, sent)`` wait for the broker's
+    Records are numbered by sequence. ``[first, acknowledged)`` are removed, ``[acknowledged, sent)`` wait for the broker's
     acknowledgement, ``[sent, next)`` for its grant.
     """
 
@@ -65,12 +65,12 @@ class Publication(Attachment):
         self._role = role
         self._settings = settings
         self._has_chosen_id = producer_id is not None
-        # Without acknowledgements the client can't know what to send again, so the producer has no number.
+        # Without acknowledgements the client can't know which records to send again, so the producer has no number.
         self._producer = producer_id or (secrets.randbits(63) + 1 if acknowledgement else 0)
         self._items: list[bytes] = []
         self._base = first_sequence
         self._sent = first_sequence
-        #: The sequence that the topic expects of a producer with a chosen number: it has the records before it from an earlier run.
+        #: The sequence that the topic expects from a producer with a chosen number. Earlier records are from an earlier run.
         self._expected = 0
         self._queued_bytes = 0
         self._granted = 0
@@ -93,7 +93,7 @@ class Publication(Attachment):
         self._longest_item = frames.U64_MAX
         #: The longest payload without key and headers.
         self._longest_plain = LONGEST_BODY
-        #: The epoch of the last acknowledged record, and the offset behind it.
+        #: The epoch of the last acknowledged record, and the offset after it.
         self._epoch = 0
         self._known: tuple[int, int] | None = None
         self.lost_from: int | None = None
@@ -132,7 +132,7 @@ class Publication(Attachment):
         self._schedule()
 
     def accept_plain(self, payload: Payload) -> bool:
-        """As :meth:`accept`, for a payload in the usual case. Returns whether it is one: bytes, with room for them, and nothing else."""
+        """Like :meth:`accept`, in the usual case: a payload of bytes that fits into the buffer. Returns False in all other cases."""
         items = self._items
         size = len(payload)
         if (
@@ -151,7 +151,7 @@ class Publication(Attachment):
         return True
 
     def accept_many(self, payloads: Sequence[Payload]) -> bool:
-        """As :meth:`accept_plain`, for all of them or none."""
+        """Like :meth:`accept_plain`, for all of them or none."""
         sizes = list(map(len, payloads))
         size = sum(sizes)
         if (
@@ -176,7 +176,7 @@ class Publication(Attachment):
             asyncio.get_running_loop().call_soon(self._send)
 
     def acknowledgement(self) -> asyncio.Future[int | None]:
-        """Returns a future for the acknowledgement of the last record, which becomes its offset where that is known."""
+        """Returns a future for the acknowledgement of the last record. Its value is the record's offset if known."""
         future: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         if self._items:
             self._acks.append((self.next_sequence - 1, future))
@@ -193,7 +193,7 @@ class Publication(Attachment):
             raise self.error
 
     async def drain(self) -> None:
-        """Waits until every record is acknowledged, or sent where the broker doesn't acknowledge."""
+        """Waits until every record is acknowledged, or sent if the producer uses no acknowledgements."""
         while self._items:
             if self.error is not None:
                 raise self.error
@@ -209,7 +209,7 @@ class Publication(Attachment):
             await _wait_in(self._connected_waiters)
 
     def complete(self, kind: int, code: int, message: str) -> asyncio.Future[None]:
-        """Ends the topic behind all records. Returns a future for the broker's answer."""
+        """Ends the topic after all records. Returns a future for the broker's answer."""
         self._ending = {"kind": kind, "code": code, "message": message}
         self._closed = asyncio.get_running_loop().create_future()
         self._send_ending()
@@ -297,15 +297,15 @@ class Publication(Attachment):
         self._schedule()
 
     def _lost(self, offset: int) -> None:
-        """The broker's store went back, by a backup or a copy: acknowledged records are no longer in the topic."""
+        """The broker's store was replaced by a backup or an older copy: acknowledged records are no longer in the topic."""
         self.lost_from = offset
         self._known = None
         _log.warning("the broker has lost records of topic %s from offset %d on, which it had acknowledged", self.topic, offset)
 
     def _move_to(self, next_sequence: int) -> None:
-        """The broker expects a sequence that the client doesn't have: the topic knows another past of this producer.
+        """The broker expects a sequence that the client doesn't have: the topic has other records of this producer number.
 
-        Records that wait are numbered from there on, so that each is still taken once.
+        Waiting records are numbered from that sequence on, so that each is still accepted once.
         """
         shift = next_sequence - self._base
         self._base = self._sent = next_sequence
@@ -323,7 +323,7 @@ class Publication(Attachment):
             first = self._sent - self._base
             some = self._items[first : first + min(room, _MOST_RECORDS)]
             sums = list(accumulate(map(len, some)))
-            # A batch has no more bytes than the limit, unless it is one record, and ends with the record that uses the grant up.
+            # A batch has at most as many bytes as the limit, unless it is one record, and ends with the record that uses up the grant.
             count = min(max(bisect_right(sums, self._most_batch), 1), bisect_left(sums, self._granted_bytes - self._stream_bytes) + 1)
             del some[count:]
             connection.send(frames.publish(self.number, self._sent, len(some), b"".join(some)))
@@ -355,7 +355,7 @@ class Publication(Attachment):
         while acks and acks[0][0] < through:
             sequence, future = acks.popleft()
             if not future.done():
-                # The frame names the offset of the last record; the others' are known only within its batch.
+                # The frame contains the offset of the last record; the others' offsets are known only within its batch.
                 future.set_result(last_offset if sequence == through - 1 else None)
         if self._room and self.has_room:
             _release(self._room)
@@ -403,8 +403,8 @@ def _release(waiters: list[asyncio.Future[None]]) -> None:
 class Producer:
     """Publishes to one topic. Made by :meth:`Client.producer`, used with ``async with``.
 
-    The broker's grant is the back-pressure: when the topic takes no more records, the buffer fills and :meth:`send` and
-    :meth:`publish` wait. With acknowledgements each record is in the topic exactly once, over lost connections as well.
+    The broker's grants create back-pressure: when the topic is full, the buffer fills, and :meth:`send` and :meth:`publish` wait.
+    With acknowledgements each record is in the topic exactly once, even after lost connections.
 
     >>> async with client.producer("orders") as producer:
     ...     print(await producer.publish(b"order 2", key="eu"))
@@ -419,7 +419,7 @@ class Producer:
         """Publishes a record and waits for its acknowledgement.
 
         Returns:
-            the record's offset; None where one acknowledgement stands for several records, and without acknowledgements.
+            the record's offset; None if one acknowledgement is for several records, and without acknowledgements.
 
         Raises:
             PublicationError: the broker refused the record, or the topic has ended.
@@ -429,14 +429,14 @@ class Producer:
         A task that is cancelled stops waiting; the record is still published.
         """
         await self.send(payload, key=key, headers=headers)
-        # Nothing else runs between the record and this: it is the last one.
+        # No other code runs between queueing the record and this call, so it is the last one.
         publication = self._publication
         return await publication.acknowledgement() if publication._acknowledgement else None
 
     async def send(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> None:
         """Publishes a record without waiting for its acknowledgement. Waits only while the buffer is full.
 
-        :meth:`flush` waits for the acknowledgements, and raises what went wrong.
+        :meth:`flush` waits for the acknowledgements, and raises errors.
         """
         publication = self._publication
         if key is None and headers is None and publication.accept_plain(payload):
@@ -447,7 +447,7 @@ class Producer:
         publication.accept(item)
 
     async def send_many(self, payloads: Iterable[Payload]) -> None:
-        """Publishes payloads without keys or headers, as :meth:`send` does each of them."""
+        """Publishes payloads without keys or headers, each like :meth:`send`."""
         iterator = iter(payloads)
         while True:
             some: list[Payload] = []
@@ -455,7 +455,7 @@ class Producer:
             try:
                 some.extend(islice(iterator, _PART))
             except Exception as raised:
-                # What came before it is published.
+                # Payloads before the invalid one are published.
                 error = raised
             if some and not self._publication.accept_many(some):
                 for payload in some:
@@ -469,19 +469,19 @@ class Producer:
         """Waits until every record is acknowledged.
 
         Raises:
-            SluiceError: why the publication has ended with records that aren't acknowledged.
+            SluiceError: the error that ended the publication while records weren't acknowledged.
         """
         await self._publication.drain()
 
     async def complete(self) -> None:
-        """Ends the topic for all its subscribers, behind all records of this producer. The producer can't publish afterwards."""
+        """Ends the topic for all its subscribers, after all records of this producer. The producer can't publish afterwards."""
         await self._end(0, 0, "")
 
     async def fail(self, code: int, message: str) -> None:
         """Ends the topic with a failure, which every subscriber gets.
 
         Args:
-            code: a number of the application's, from 1,000 on.
+            code: a number that the application defines, from 1,000 on.
             message: one line for people, at most 1,024 bytes.
         """
         await self._end(1, code, message)
@@ -494,7 +494,7 @@ class Producer:
 
     @property
     def is_connected(self) -> bool:
-        """For a source: whether the topic is connected, so that records are wanted."""
+        """For a source: whether the topic is connected, so that it should publish."""
         return self._publication.is_connected is True
 
     async def wait_connected(self) -> None:
@@ -503,9 +503,9 @@ class Producer:
 
     @property
     def lost_from(self) -> int | None:
-        """The offset from which on acknowledged records were lost, when the broker's store was replaced by an older copy; None otherwise.
+        """The offset from which on acknowledged records were lost because the broker's store was replaced by an older copy; None otherwise.
 
-        The loss is logged as a warning of the logger ``sluice`` as well.
+        The logger ``sluice`` also gets a warning about the loss.
         """
         return self._publication.lost_from
 
@@ -519,7 +519,7 @@ class Producer:
 
         Raises:
             TimeoutError: records weren't acknowledged in time. They are dropped.
-            SluiceError: why records weren't published.
+            SluiceError: the error by which records weren't published.
         """
         publication = self._publication
         try:
@@ -530,7 +530,7 @@ class Producer:
             self.cancel()
 
     def cancel(self) -> None:
-        """Closes the publication, and drops what isn't acknowledged. From the client's event loop only."""
+        """Closes the publication, and drops unacknowledged records. From the client's event loop only."""
         self._publication.cancel()
         self._client.forget_producer(self)
 

@@ -1,7 +1,7 @@
 """Remote topics as observables of ``reactivex``. Installed with the extra ``sluice-client[reactive]``.
 
-An observable pushes, so it can't ask for records. :func:`from_topic` therefore returns an observable with a handle,
-:class:`Requests`, whose ``request(n)`` is the demand: the broker sends ``n`` records, and the next ones when more are requested.
+An observable pushes values, so it can't request records. :func:`from_topic` therefore returns an observable with a handle,
+:class:`Requests`, whose ``request(n)`` is the demand. The broker sends ``n`` records, and further ones when more are requested.
 
 >>> requests = Requests(10)
 >>> observable = from_topic(client.topic("orders"), requests)
@@ -43,7 +43,7 @@ class Requests:
             self._more.set()
 
     def request(self, count: int) -> None:
-        """Requests ``count`` records more.
+        """Requests ``count`` more records.
 
         Raises:
             ValueError: the count isn't positive.
@@ -70,8 +70,8 @@ def from_topic(topic: Topic[T], requests: Requests | None = None) -> reactivex.O
     unsubscribes.
 
     Args:
-        topic: what to subscribe to; its prefetch applies within the demand.
-        requests: the demand; without it, records are requested as fast as the observers take them.
+        topic: the topic to subscribe to; its prefetch applies within the demand.
+        requests: the demand; without it, records are requested as fast as the observers handle them.
     """
 
     def subscribe(observer: ObserverBase[T], scheduler: SchedulerBase | None = None) -> DisposableBase:

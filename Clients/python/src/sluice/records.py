@@ -1,4 +1,4 @@
-"""Records, batches of records, and what a subscription reports beside them."""
+"""Records, batches of records, and the other events of a subscription."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "Unmatched",
 ]
 
-#: What can be published: bytes as they are, text as UTF-8.
+#: A value to publish: bytes unchanged, text as UTF-8.
 Payload: TypeAlias = bytes | bytearray | memoryview | str
 #: A record's headers in their order. A name may occur more than once.
 Headers: TypeAlias = tuple[tuple[str, bytes], ...]
@@ -41,7 +41,7 @@ def to_bytes(value: Payload) -> bytes:
 
 
 def header_pairs(headers: HeadersLike) -> list[tuple[str, Payload]]:
-    """Returns headers that were given as an argument as a list of pairs."""
+    """Returns headers as a list of pairs, from an argument of either form."""
     return list(headers.items() if isinstance(headers, dict) else headers)
 
 
@@ -50,8 +50,8 @@ class Record:
 
     Attributes:
         topic: the topic's name.
-        offset: the place in the topic, from 0.
-        time: when the broker took the record, in milliseconds since 1970-01-01 UTC. Times never go back within a topic.
+        offset: the position in the topic, from 0.
+        time: when the broker accepted the record, in milliseconds since 1970-01-01 UTC. Times never decrease within a topic.
         payload: the bytes that were published.
         key: the key; None for a record without one.
         headers: pairs of name and value.
@@ -129,7 +129,7 @@ class Batch:
 
     Attributes:
         topic: the topic's name.
-        offsets: the offset of each record, a range where there are no gaps.
+        offsets: the offset of each record; a range if no offset is skipped.
         times: the time of each record, in milliseconds since 1970-01-01 UTC.
         payloads: the payload of each record.
         keys: the key of each record, None for a record without one; an empty list if no record has a key.
@@ -177,7 +177,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """Replay is over: every later record was published after the subscription began."""
+    """The end of replay: every later record was published after the subscription began."""
 
     topic: str | None
     next_offset: int
@@ -197,7 +197,7 @@ class Lag:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """The topic was deleted and created again, or a memory topic's broker was restarted: offsets begin anew in another epoch."""
+    """The topic was deleted and created again, or a memory topic's broker was restarted. Offsets restart from 0 in another epoch."""
 
     topic: str
     epoch: int
@@ -207,7 +207,7 @@ class Restarted:
 class Rewound:
     """The broker lost the last records of a durable topic; the subscription continues at ``next_offset`` with other records.
 
-    Records from that offset on that were received before are no longer in the topic.
+    Records from that offset on that the client received earlier are no longer in the topic.
     """
 
     topic: str
@@ -225,7 +225,7 @@ class Producers:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """A pattern's subscription includes this topic from now on."""
+    """A pattern's subscription now includes this topic."""
 
     topic: str
     epoch: int
@@ -239,7 +239,7 @@ class Unmatched:
     topic: str
 
 
-#: What ``Topic.events()`` yields beside records.
+#: The values of ``Topic.events()`` besides records.
 Event: TypeAlias = Record | Live | Lag | Restarted | Rewound | Producers | Matched | Unmatched
 
 
@@ -247,7 +247,7 @@ class Delivery(Record):
     """A record that a consumer group has given to this member.
 
     Attributes:
-        attempt: for which time the record is delivered; 1 at first.
+        attempt: how many times the record has been delivered, including this delivery.
     """
 
     __slots__ = ("_settle", "attempt")
@@ -280,7 +280,7 @@ class Delivery(Record):
         await self._settle(self, 1)
 
     async def reject(self) -> None:
-        """Gives the record up: the group moves it to its dead-letter topic if it has one, and skips it otherwise."""
+        """Rejects the record: the group moves it to its dead-letter topic if it has one, and skips it otherwise."""
         await self._settle(self, 2)
 
     async def extend(self) -> None:

@@ -1,7 +1,7 @@
 """Requests and replies over topics.
 
 A request is a record with two headers: ``reply-to``, the topic for its reply, and ``correlation-id``. The reply is a record in that
-topic with the same ``correlation-id``, and with ``reply-error`` where the request couldn't be answered.
+topic with the same ``correlation-id``, and with ``reply-error`` if the request couldn't be answered.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Handler", "Responder"]
 REPLY_TO: Final = "reply-to"
 CORRELATION: Final = "correlation-id"
 REPLY_ERROR: Final = "reply-error"
-#: Producers for requests and replies that are kept open.
+#: How many producers for requests and replies stay open.
 _MOST_PRODUCERS: Final = 64
 
 #: Answers a request: returns the reply's payload, or a pair of payload and headers.
@@ -103,7 +103,7 @@ class Requester:
         if self._inbox is None or self._task is None or self._task.done():
             self._inbox = f"_inbox.{secrets.token_hex(16)}"
             self._subscription = self._client.topic(self._inbox, from_="new", lag="skip", prefetch=256).subscribe()
-            # The subscription goes out before any request does.
+            # The subscription is sent before any request.
             aiter(self._subscription)
             self._task = asyncio.get_running_loop().create_task(self._read(self._subscription))
         return self._inbox
@@ -162,7 +162,7 @@ class Responder:
             except asyncio.CancelledError:
                 raise
             except Exception as error:
-                # One line that the program can choose by raising ReplyError; otherwise only the error's type crosses.
+                # A program can choose the text by raising ReplyError. Otherwise only the error's type is sent.
                 text = error.message if isinstance(error, ReplyError) else type(error).__name__
                 headers = [(REPLY_ERROR, " ".join(text.split())[:1000])]
             await self._reply(request, payload, headers)
@@ -182,7 +182,7 @@ class Responder:
             return
 
     async def wait(self) -> None:
-        """Waits until the topic has ended or the responder is cancelled, and raises why it ended."""
+        """Waits until the topic has ended or the responder is cancelled, and raises the error that ended it."""
         await self._task
 
     def cancel(self) -> None:

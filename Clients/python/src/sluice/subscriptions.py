@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class _Handle:
-    """What the kinds of subscriptions have in common: opening on first use, and cancelling."""
+    """The base of all kinds of subscriptions: opening on first use, and cancelling."""
 
     def __init__(self, client: Client, feed: Feed, prefetch: int) -> None:
         if prefetch < 0:
@@ -30,7 +30,7 @@ class _Handle:
         self._feed = feed
         self._prefetch = prefetch
         self._is_open = False
-        #: Records that the program has taken.
+        #: The number of records that the program has taken.
         self._taken = 0
 
     def _open(self) -> None:
@@ -60,12 +60,12 @@ class _Handle:
         return item
 
     def cancel(self) -> None:
-        """Unsubscribes. Records that were received and not taken are dropped. From the client's event loop only."""
+        """Unsubscribes. Records that were received but not taken are dropped. From the client's event loop only."""
         self._is_open = True
         self._feed.cancel()
 
     async def aclose(self) -> None:
-        """As :meth:`cancel`, for ``contextlib.aclosing``."""
+        """Like :meth:`cancel`, for ``contextlib.aclosing``."""
         self.cancel()
 
     async def __aenter__(self) -> Self:
@@ -76,7 +76,7 @@ class _Handle:
         self.cancel()
 
     def __del__(self) -> None:
-        # A loop that was left by `break` drops its subscription without closing it.
+        # A loop that ends by `break` drops its subscription without closing it.
         feed = self._feed
         if self._is_open and not feed.is_over:
             self._client.cancel_from_anywhere(feed)
@@ -89,7 +89,7 @@ class _Handle:
 
     @property
     def is_live(self) -> bool:
-        """Whether replay is over; False for patterns and groups."""
+        """Whether replay has ended; False for patterns and groups."""
         feed = self._feed
         return feed.position.is_live if isinstance(feed, TopicFeed) else False
 
@@ -125,7 +125,7 @@ class Subscription(_Handle, Generic[T]):
         return record if self._decode is None else self._decode(record)  # type: ignore[return-value]
 
     async def _refill(self) -> Record:
-        """Takes the next part of the queue, of at most a quarter of the prefetch, so that the rest stays requested."""
+        """Takes the next part of the queue, at most a quarter of the prefetch, so that the rest stays requested."""
         if self._commits and self.auto_commit and self._last is not None:
             self.commit(self._last)
         while not self._pending:
@@ -143,9 +143,9 @@ class Subscription(_Handle, Generic[T]):
         return next(self._records)
 
     def take_arrived(self, most: int) -> list[T]:
-        """Takes up to ``most`` values that are there without waiting, for a front in another thread.
+        """Takes up to ``most`` values that have already arrived, for a front in another thread.
 
-        Only what the prefetch allows is there: with ``prefetch=0``, nothing is taken ahead of the loop.
+        Only records within the prefetch can have arrived: with ``prefetch=0``, nothing is taken ahead of the loop.
         """
         if self._commits or not self._prefetch:
             return []
@@ -158,9 +158,9 @@ class Subscription(_Handle, Generic[T]):
         self._last = record
 
     def commit(self, record: Record) -> None:
-        """Moves the durable cursor behind this record, and so behind all before it. Sent within 0.2 s.
+        """Moves the durable cursor past this record, and so past all before it. Sent within 0.2 s.
 
-        With ``auto_commit`` (the default) the loop commits a record when it asks for the next one.
+        With ``auto_commit`` (the default) the loop commits a record when it requests the next one.
         """
         feed = self._feed
         if isinstance(feed, TopicFeed):
@@ -175,7 +175,7 @@ class Subscription(_Handle, Generic[T]):
 class BatchSubscription(_Handle):
     """One iteration over a topic or a pattern in batches of columns, for speed.
 
-    ``prefetch`` records are kept requested; a batch has as many as the broker sent together.
+    ``prefetch`` records are kept requested. A batch has as many records as the broker sent together.
     """
 
     async def __anext__(self) -> Batch:
@@ -186,13 +186,13 @@ class BatchSubscription(_Handle):
                 return item
 
     def commit(self, batch: Batch) -> None:
-        """Moves the durable cursor behind this batch. Sent within 0.2 s."""
+        """Moves the durable cursor past this batch. Sent within 0.2 s."""
         if isinstance(self._feed, TopicFeed):
             self._feed.commit(batch.offsets[-1])
 
 
 class EventSubscription(_Handle):
-    """One iteration over records and everything that is reported beside them: :class:`Live`, :class:`Lag` and others."""
+    """One iteration over records and all other events: :class:`Live`, :class:`Lag` and others."""
 
     def __init__(self, client: Client, feed: Feed, prefetch: int) -> None:
         super().__init__(client, feed, prefetch)
@@ -209,7 +209,7 @@ class EventSubscription(_Handle):
         return self._pending.pop()
 
     def commit(self, record: Record) -> None:
-        """Moves the durable cursor behind this record. Sent within 0.2 s."""
+        """Moves the durable cursor past this record. Sent within 0.2 s."""
         if isinstance(self._feed, TopicFeed):
             self._feed.commit(record.offset)
 
@@ -217,7 +217,7 @@ class EventSubscription(_Handle):
 class GroupSubscription(_Handle):
     """Membership in a consumer group: an iteration over deliveries.
 
-    With ``prefetch=0`` the group gives this member its next record when the loop asks for it.
+    With ``prefetch=0`` the group gives this member its next record when the loop requests it.
     """
 
     async def __anext__(self) -> Delivery:

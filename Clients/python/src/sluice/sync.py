@@ -1,4 +1,4 @@
-"""A front without ``await``: the same client on an event loop in a thread of its own.
+"""A front without ``await``: the same client on an event loop in its own thread.
 
 >>> import sluice.sync
 >>> with sluice.sync.connect("127.0.0.1") as client:
@@ -10,8 +10,8 @@
 order 1
 order 2
 
-Calls block the calling thread, and any thread may make them. Loops are demand here, too: each step requests a record, and records
-cross threads in parts of the prefetch.
+Calls block the calling thread, and any thread may make them. Loops are demand here, too: each step requests a record. Records
+are passed between threads in parts of the prefetch.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .subscriptions import Topic as _Topic
 __all__ = ["Client", "Group", "Producer", "Topic", "connect"]
 
 T = TypeVar("T")
-#: The most values that cross threads at a time.
+#: The most values that are passed between threads at a time.
 _PART = 1_024
 
 
@@ -102,7 +102,7 @@ class _Iteration(Generic[T]):
         return self._values.popleft()
 
     async def _fetch(self) -> None:
-        """Waits for one value, and takes those along that have arrived with it."""
+        """Waits for one value, and also takes those that arrived with it."""
         try:
             self._values.append(await anext(self._source))
             taken = getattr(self._source, "take_arrived", None)
@@ -114,7 +114,7 @@ class _Iteration(Generic[T]):
             self._error = error
 
     def cancel(self) -> None:
-        """Unsubscribes. Leaving the loop and dropping it does so as well."""
+        """Unsubscribes. Leaving the loop and dropping it also do."""
         self._thread.post(self._source.cancel)
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class _Iteration(Generic[T]):
         self.cancel()
 
     def __del__(self) -> None:
-        # A loop that was left by `break` drops its iteration without closing it.
+        # A loop that ends by `break` drops its iteration without closing it.
         self.cancel()
 
 
@@ -157,7 +157,7 @@ class GroupDelivery(Record):
     """A delivery of a consumer group; see :class:`sluice.Delivery`.
 
     Attributes:
-        attempt: for which time the record is delivered; 1 at first.
+        attempt: how many times the record has been delivered, including this delivery.
     """
 
     __slots__ = ("_delivery", "_thread", "attempt")
@@ -177,7 +177,7 @@ class GroupDelivery(Record):
         self._thread.call(self._delivery.retry())
 
     def reject(self) -> None:
-        """Gives the record up."""
+        """Rejects the record."""
         self._thread.call(self._delivery.reject())
 
     def extend(self) -> None:
@@ -217,7 +217,7 @@ class Producer:
         self._producer = producer
 
     def publish(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> int | None:
-        """Publishes a record, waits for its acknowledgement, and returns its offset where that is known."""
+        """Publishes a record, waits for its acknowledgement, and returns its offset if known."""
         return self._thread.call(self._producer.publish(payload, key=key, headers=headers))
 
     def send(self, payload: Payload, *, key: Payload | None = None, headers: HeadersLike | None = None) -> None:
@@ -245,7 +245,7 @@ class Producer:
         self._thread.call(self._producer.close(timeout))
 
     def cancel(self) -> None:
-        """Closes the publication, and drops what isn't acknowledged."""
+        """Closes the publication, and drops unacknowledged records."""
         self._thread.post(self._producer.cancel)
 
     def __enter__(self) -> Self:
@@ -298,7 +298,7 @@ class Client:
         return Responder(self._thread, self._thread.call(begin()))
 
     def create_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
-        """Creates a topic with these settings, or returns it if it has them."""
+        """Creates a topic with these settings, or returns the existing topic if its settings are the same."""
         return self._thread.call(self._client.create_topic(name, **settings))
 
     def set_topic(self, name: str, **settings: Unpack[Settings]) -> TopicInfo:
@@ -310,7 +310,7 @@ class Client:
         return self._thread.call(self._client.topic_info(name))
 
     def topics(self) -> list[TopicSummary]:
-        """Returns all topics that the client may know of."""
+        """Returns all topics that the client is allowed to see."""
         return self._thread.call(_collect(self._client.topics()))
 
     def trim_topic(self, name: str, *, before: int | None = None, keep_last: int | None = None) -> TopicInfo:
@@ -401,7 +401,7 @@ def connect(servers: str | Iterable[str] = "127.0.0.1", **options: Unpack[Connec
     """Connects to a broker, with the options of :func:`sluice.connect`.
 
     Raises:
-        SluiceError: no server took the client.
+        SluiceError: no server accepted the client.
     """
     thread = _Thread()
 

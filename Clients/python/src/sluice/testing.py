@@ -7,7 +7,7 @@ Installed with the extra ``sluice-client[testing]``; pytest finds it by its entr
         async with sluice.connect(sluice_broker.address) as client:
             ...
 
-The program is the one that ``SLUICED`` names, or ``sluiced`` on the PATH.
+The program is given by ``SLUICED``, or is ``sluiced`` on the PATH.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = ["Broker", "sluice_broker"]
 
 
 class Broker:
-    """A broker in a process of its own.
+    """A broker in its own process.
 
     Args:
         options: further options of ``sluiced``.
         program: the program; by default the variable ``SLUICED``, or ``sluiced`` on the PATH.
-        tls: whether it listens with TLS; the options then name ``--tls-cert`` and ``--tls-key``.
+        tls: whether it listens with TLS; the options must then contain ``--tls-cert`` and ``--tls-key``.
 
     Attributes:
-        address: where clients connect, ``127.0.0.1:PORT``.
+        address: the address for clients, ``127.0.0.1:PORT``.
         directory: a temporary folder, which is removed with the broker; durable topics are in it.
     """
 
@@ -57,10 +57,10 @@ class Broker:
         return f"127.0.0.1:{self.port}"
 
     def start(self, timeout: float = 30.0) -> None:
-        """Starts the broker and waits until it takes connections.
+        """Starts the broker and waits until it accepts connections.
 
         Raises:
-            RuntimeError: it ends, or takes none within ``timeout`` seconds.
+            RuntimeError: it ends, or accepts none within ``timeout`` seconds.
         """
         listen = f"tls://{self.address}" if self._tls else self.address
         data = str(self.directory / "data")
@@ -79,18 +79,18 @@ class Broker:
 
     @property
     def log(self) -> str:
-        """What the broker has logged."""
+        """The broker's log."""
         return (self.directory / "log").read_text(errors="replace")
 
     def kill(self) -> None:
-        """Ends the broker without warning, as a crash would. :meth:`start` starts it again on the same port."""
+        """Kills the broker, like a crash. :meth:`start` starts it again on the same port."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def stop(self) -> None:
-        """Stops the broker in order."""
+        """Stops the broker in an orderly way."""
         if self._process is not None:
             self._process.terminate()
             try:

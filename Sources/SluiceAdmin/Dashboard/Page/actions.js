@@ -101,7 +101,7 @@ async function changeTopic(name) {
 
 function trimTopic(name) {
   ask({
-    title: `Trim ${name}`, confirm: "Trim", isDanger: true, text: "Drops the oldest records. Offsets stay; in a lossless topic, what an attached subscriber is owed stays as well.",
+    title: `Trim ${name}`, confirm: "Trim", isDanger: true, text: "Drops the oldest records. Offsets don't change. In a lossless topic, attached subscribers still get the records of their backlog.",
     fields: [{ name: "keepLast", label: "Keep the newest", hint: "records; 0 drops all" }, { name: "before", label: "Or drop those before offset" }],
     run: (values) => {
       if (!values.keepLast === !values.before) throw new Error("State one of the two.");
@@ -114,7 +114,7 @@ function deleteTopic(name) {
   const records = topics.has(name) ? count(number(topics.get(name).row.records)) : "its";
   ask({
     title: `Delete ${name}?`, confirm: "Delete", isDanger: true, fields: [],
-    text: `The topic goes with ${records} records, its cursors and groups, also from the disk. Attached clients are told that it was deleted.`,
+    text: `Deletes the topic with ${records} records, its cursors and its groups, from the disk as well. Streams of attached clients fail.`,
     run: async () => {
       await act("DELETE", topicPath(name));
       go("#/topics");
@@ -127,7 +127,7 @@ const consumerPath = (each, topic) => `${topicPath(topic)}/consumers/${encodeURI
 function moveConsumer(each, topic) {
   ask({
     title: `Move ${each.kind} ${each.name}`, confirm: "Move", isDanger: true,
-    text: `Subscriptions that use it end, and go on there when they subscribe again. It is at offset ${grouped.format(each.nextOffset)} of ${topic}.`,
+    text: `It is at offset ${grouped.format(each.nextOffset)} of ${topic}. Subscriptions that use it end; when they subscribe again, they continue at the new position.`,
     fields: [{ name: "to", label: "To", hint: "earliest, new, last:10, offset:7, time:-10m", required: true }],
     run: async (values) => {
       await act("POST", `${consumerPath(each, topic)}/move`, { to: values.to });
@@ -139,7 +139,7 @@ function moveConsumer(each, topic) {
 function deleteConsumer(each, topic) {
   ask({
     title: `Delete ${each.kind} ${each.name}?`, confirm: "Delete", isDanger: true, fields: [],
-    text: `${topic} forgets where it is: ${plural(number(each.lag), "record", "records")} that it has yet to take. Subscriptions that use it end. The topic's records stay.`,
+    text: `Deletes its position in ${topic}; its backlog is ${plural(number(each.lag), "record", "records")}. Subscriptions that use it end. The topic's records stay.`,
     run: async () => {
       await act("DELETE", consumerPath(each, topic));
       showPlace();
@@ -150,7 +150,7 @@ function deleteConsumer(each, topic) {
 function disconnect(connection) {
   ask({
     title: `Close connection ${connection.id}?`, confirm: "Close", isDanger: true, fields: [],
-    text: `${connection.client || "The client"} at ${connection.peer} is told that an operator has closed its connection. Most clients connect again.`,
+    text: `Closes the connection of ${connection.client || "the client"} at ${connection.peer}. Most clients connect again.`,
     run: async () => {
       await act("DELETE", `/api/connections/${connection.id}`);
       openConnections(null);

@@ -1,22 +1,22 @@
 // The limit that blocks producers, by its name.
 const limits = {
-  "demand": "it has asked for nothing more", "buffer": "records that it has not taken fill the buffer",
-  "replay": "records that are kept for its replay fill the buffer", "group demand": "its group has asked for nothing more",
-  "group buffer": "records that its group has not taken fill the buffer",
-  "group replay": "records that are kept for the replay of its group fill the buffer",
+  "demand": "it has requested nothing", "buffer": "its unread records fill the buffer",
+  "replay": "its replay fills the buffer", "group demand": "its group has requested nothing",
+  "group buffer": "unread records of its group fill the buffer",
+  "group replay": "the replay of its group fills the buffer",
 };
 
 // The reason for a subscriber's lag, by its name.
 const slow = {
-  "demand": "it doesn't ask for more", "client": "the client doesn't read what it was sent", "network": "its network doesn't take what was sent",
-  "unread": "the client or its network is slow", "pace": "it reads, but more slowly than records come",
+  "demand": "it has requested nothing", "client": "the client doesn't read", "network": "its network is slow",
+  "unread": "the client or its network is slow", "pace": "it reads more slowly than records come",
 };
 
 // The reason why a producer waits, by its name.
 const waits = {
-  "subscribers": "the subscribers have asked for nothing more", "storage full": "the store has no room", "storage fails": "the store fails",
+  "subscribers": "the subscribers have requested nothing more", "storage full": "the store is full", "storage fails": "the store fails",
   "storage backlog": "records wait to be written to the disk", "memory": "the broker's memory is at its ceiling",
-  "not connected": "the topic isn't connected", "rate": "its identity has published as much as its rate allows",
+  "not connected": "the topic isn't connected", "rate": "its identity publishes at its limit",
 };
 
 // The share of the last minutes in which a cause has blocked producers.

@@ -68,7 +68,7 @@ function showPage(page) {
   const facts = [];
   if (number(page.through) > number(page.from)) facts.push(`${isFilter ? "Searched" : "Shown"}: ${offsets(page.from, page.through)}.`);
   if (isFilter) facts.push(`${plural(page.records.length, "record", "records")} found among ${count(number(page.scanned.records))}, ${bytes(number(page.scanned.bytes))}.`);
-  if (page.scanned.stopped) facts.push(`The search has stopped at its limit; ${browsed.from ? "Newer" : "Older"} goes on.`);
+  if (page.scanned.stopped) facts.push(`The search has stopped at its limit; ${browsed.from ? "Newer" : "Older"} continues it.`);
   else if (!page.records.length && !isFilter) facts.push("There is no record here.");
   setText($("records-note"), facts.join(" "));
   $("records-list").replaceChildren(...page.records.toReversed().map(recordItem));

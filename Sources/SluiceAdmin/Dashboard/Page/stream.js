@@ -26,7 +26,7 @@ function watch() {
 }
 
 function lose() {
-  const since = sampledAt ? ` This is what was there at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
+  const since = sampledAt ? ` The page shows the state at ${new Date(sampledAt).toLocaleTimeString()}.` : "";
   showState("lost", `The connection to the broker is lost; trying again.${since}`);
   // After an answer without events, a browser doesn't reconnect by itself.
   if (stream.readyState === EventSource.CLOSED) {

@@ -55,12 +55,12 @@ function subscribersTable(list, total) {
   const scale = scaleOf(measured);
   const rows = list.map((each, index) => {
     const [met, open] = measured[index];
-    const words = open === Infinity ? "wants any number" : open === 0 ? "asks for nothing" : `asks for ${count(open)} more`;
+    const words = open === Infinity ? "unlimited demand" : open === 0 ? "no demand" : `demand for ${count(open)} more`;
     const holds = number(each.holdingSeconds) > 0;
     const state = [
       each.state, each.group ? `member of ${each.group}` : "", each.blocked ? "doesn't read" : "",
-      holds ? `holds up producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
-      each.heldLastFiveMinutes > 0 ? `held them up ${shares(each)}` : "",
+      holds ? `blocks producers for ${since(each.holdingSeconds)} (${limits[each.holdingLimit] || each.holdingLimit})` : "",
+      each.heldLastFiveMinutes > 0 ? `blocked them ${shares(each)}` : "",
     ].filter(Boolean).join(", ");
     // How long it has had a lag, and for how long this has been the cause.
     const lagging = number(each.lagSeconds) > 0 ? since(each.lagSeconds) : "";

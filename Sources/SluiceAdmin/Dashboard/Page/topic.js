@@ -50,7 +50,7 @@ function showDetail(topic) {
   const traffic = topic.traffic;
   if (number(traffic.missed)) facts.push(`${count(number(traffic.missed))} missed`);
   if (traffic.starvedSeconds > 0) facts.push(`subscribers without demand for ${duration(traffic.starvedSeconds)} in all`);
-  if (traffic.heldUpSeconds > 0) facts.push(`producers held up for ${duration(traffic.heldUpSeconds)} in all`);
+  if (traffic.heldUpSeconds > 0) facts.push(`producers blocked for ${duration(traffic.heldUpSeconds)} in all`);
   const settings = Object.entries(topic.settings).map(([key, value]) => make("span", {}, `${key} `, make("b", {}, String(value))));
   update(detail.facts, [...facts.map((fact) => make("span", {}, fact)), make("br"), ...settings]);
   setText(detail.failure, topic.failure ? `Failed: ${topic.failure.message} (${topic.failure.code})` : "");

@@ -143,7 +143,7 @@ function fillTopicLine(line, topic) {
   if (row.state === "finished") tags.push(["finished", ""]);
   if (row.storage === "durable") tags.push(["durable", ""]);
   if (row.flow !== "free") tags.push([row.flow, ""]);
-  if (row.heldUpSeconds > 0) tags.push([`held up ${duration(row.heldUpSeconds)}`, "warn"]);
+  if (row.heldUpSeconds > 0) tags.push([`blocked ${duration(row.heldUpSeconds)}`, "warn"]);
   const text = tags.map((tag) => tag[0]).join(" ");
   if (line.shown !== text) {
     line.shown = text;

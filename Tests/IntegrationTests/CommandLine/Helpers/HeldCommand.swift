@@ -1,7 +1,7 @@
 import Glibc
 import TestSupport
 
-/// A command of the shell that takes as long as the test wants it to, and ends with this object at the latest.
+/// A shell command that runs until the test releases it, and no longer than this object exists.
 final class HeldCommand: Sendable {
   private let directory: TemporaryDirectory
   private var hold: String { directory.file("hold") }
@@ -11,7 +11,7 @@ final class HeldCommand: Sendable {
     try writeFile(hold, [])
   }
 
-  /// To be run by a shell.
+  /// The text for the shell.
   var text: String { "while [ -e '\(hold)' ]; do sleep 0.05; done" }
 
   func letGo() { unlink(hold) }

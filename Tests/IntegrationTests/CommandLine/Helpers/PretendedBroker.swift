@@ -1,7 +1,7 @@
 import SluiceWire
 import TestSupport
 
-/// No broker, but nearly: it lets one client in, takes what that publishes, and remembers what it was told.
+/// A minimal broker: it accepts one client and its records, and keeps the received frames.
 final class PretendedBroker: Sendable {
   let address: String
   private let server: FakeServer
@@ -20,7 +20,7 @@ final class PretendedBroker: Sendable {
     address = server.address
   }
 
-  /// What came of this kind.
+  /// The received frames of this type.
   func received<F: Frame>(_ type: F.Type) throws -> [F] {
     try frames.value.filter { $0.type == F.type }.map { try $0.decode(F.self) }
   }
@@ -45,7 +45,7 @@ final class PretendedBroker: Sendable {
     }
   }
 
-  // Unchecked: used on the server's thread alone.
+  // Unchecked: used only on the server's thread.
   private final class Input: @unchecked Sendable {
     private var decoder = FrameDecoder(maximumFrame: 1 << 20)
 

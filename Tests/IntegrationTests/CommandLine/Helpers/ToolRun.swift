@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension BrokerProcess {
-  /// Runs `sluice` to its end, which has to be with `code`.
+  /// Runs `sluice` until it exits, which must be with `code`.
   @discardableResult
   func run(
     _ arguments: [String], input: ChildProcess.Input = .nothing, code: Int32 = 0,
@@ -15,7 +15,7 @@ extension BrokerProcess {
     return process
   }
 
-  /// The same, an argument each.
+  /// The same, with each argument as a parameter.
   @discardableResult
   func run(
     _ arguments: String..., input: ChildProcess.Input = .nothing, code: Int32 = 0,
@@ -24,7 +24,7 @@ extension BrokerProcess {
     try run(arguments, input: input, code: code, environment: environment, at: location)
   }
 
-  /// Starts `sluice`, with more in its environment than where the broker is.
+  /// Starts `sluice` with additional environment variables.
   func start(
     _ arguments: [String], input: ChildProcess.Input = .nothing, environment: [String: String] = [:]
   ) throws -> ChildProcess {
@@ -33,13 +33,13 @@ extension BrokerProcess {
       environment: ChildProcess.environment(server: address).merging(environment) { $1 }, input: input)
   }
 
-  /// What `sluice topic show --json` says.
+  /// The output of `sluice topic show --json`.
   func shown(_ topic: String) throws -> [String: Any] {
     try object(try run("topic", "show", topic, "--json").standardOutput.text)
   }
 }
 
-/// An object of JSON.
+/// Parses a JSON object.
 func object(_ text: String) throws -> [String: Any] {
   try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
 }

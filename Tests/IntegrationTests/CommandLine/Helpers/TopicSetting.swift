@@ -1,7 +1,7 @@
-/// A setting of topics, with a value that isn't its default, and how `sluice topic show --json` has it.
+/// A topic setting with a value other than its default, and its form in `sluice topic show --json`.
 struct TopicSetting {
   let option: String
-  /// As options and files take it, and as it is shown to people.
+  /// The form in options, files and text output.
   let value: String
   /// The member of the object, and its text.
   let member: String
@@ -29,7 +29,7 @@ struct TopicSetting {
 
   var arguments: [String] { ["--\(option)=\(value)"] }
 
-  /// Whether an object tells that the topic is so.
+  /// Whether an object contains this setting.
   func holds(in object: [String: Any]) -> Bool {
     switch object[member] {
     case let text as String: text == shown

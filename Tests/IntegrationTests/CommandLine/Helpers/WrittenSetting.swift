@@ -1,28 +1,28 @@
 import TestSupport
 import Testing
 
-/// A setting of `sluiced` as the reference file has it, and two values that it could have as well.
+/// A setting of `sluiced` from the reference file, with two other valid values.
 struct WrittenSetting {
-  /// Of the file; nothing for what stands in front of all.
+  /// The section of the file; empty for settings before the first section.
   let section: String
   let name: String
   let option: String
   let first: String
   let second: String
 
-  /// "limits.max-record", as mistakes and the log have it.
+  /// The full name, such as "limits.max-record", as in error messages and the log.
   var key: String { section.isEmpty ? name : "\(section).\(name)" }
 
   var variable: String {
     "SLUICED_" + option.uppercased().map { $0 == "-" ? "_" : String($0) }.joined()
   }
 
-  /// A value as options and the environment take it.
+  /// A value as written in options and the environment.
   func word(_ value: String) -> String {
     ["true": "on", "false": "off"][value] ?? value
   }
 
-  /// A value as the log has it.
+  /// A value as written in the log.
   func logged(_ value: String) -> String {
     name == "allow-unauthenticated" ? value : word(value)
   }
@@ -41,7 +41,7 @@ struct WrittenSetting {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Those of the reference file, but for addresses, what needs other files or an engine, and the form of the log.
+  /// The settings of the reference file, except addresses, settings that need other files or an engine, and the log's format.
   static func all() throws -> [WrittenSetting] {
     // This file is Tests/IntegrationTests/CommandLine/Helpers/WrittenSetting.swift.
     let repository = #filePath.split(separator: "/").dropLast(5).joined(separator: "/")
@@ -65,7 +65,7 @@ struct WrittenSetting {
     return settings
   }
 
-  /// Values of those that aren't numbers and amounts, or can't have just any.
+  /// Values of settings that aren't numbers or amounts, or allow only certain values.
   private static let words = [
     "loops": ("3", "5"), "websocket-compression": ("true", "false"),
     "admin-history": ("1h", "2h"), "admin-actions": ("true", "false"),
@@ -82,7 +82,7 @@ struct WrittenSetting {
     "log.level": ("debug", "info"),
   ]
 
-  /// One more and two more than a number with or without a unit; nil for something else.
+  /// A number, with or without a unit, increased by one and by two; nil for anything else.
   private static func larger(_ value: String) -> (String, String)? {
     let digits = value.prefix { $0.isNumber }
     guard let number = Int(digits) else { return nil }

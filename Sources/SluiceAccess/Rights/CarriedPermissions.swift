@@ -35,6 +35,6 @@ public enum CarriedPermissions {
   }
 
   private static var malformed: WireError {
-    WireError(.authenticationFailed, "the node tells permissions that aren't any")
+    WireError(.authenticationFailed, "the node sent malformed permissions of a client")
   }
 }

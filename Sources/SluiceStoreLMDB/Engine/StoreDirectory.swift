@@ -25,12 +25,12 @@ struct StoreDirectory {
   var new: String { "\(path)/\(Self.newName)" }
 
   /// - Throws: `StoreError.Kind.notAStore` when there is no directory, or one that isn't a store's.
-  init(_ path: String, _ access: LMDBStore.Access) throws(StoreError) {
+  init(_ path: String, isCreating: Bool = false) throws(StoreError) {
     self.path = path
     data = "\(path)/\(Self.dataName)"
     lock = "\(path)/\(Self.lockName)"
     var isMade = false
-    if access == .create {
+    if isCreating {
       isMade = unsafe mkdir(path, 0o700) == 0
       guard isMade || errno == EEXIST else { throw StoreError(errno: errno, "make the directory", path) }
     }
@@ -43,9 +43,9 @@ struct StoreDirectory {
       throw StoreError(.notAStore, "there is no store at \(path): it isn't a directory")
     }
     if isMade { try sync(parent(of: path)) }
-    try checkNames(access)
+    try checkNames(isCreating: isCreating)
     try checkData()
-    if access == .create { try tighten(status) }
+    if isCreating { try tighten(status) }
   }
 
   /// LMDB would wait for a writer of a pipe, and make an environment of an empty file.
@@ -64,7 +64,7 @@ struct StoreDirectory {
     }
   }
 
-  private func checkNames(_ access: LMDBStore.Access) throws(StoreError) {
+  private func checkNames(isCreating: Bool = false) throws(StoreError) {
     guard let directory = unsafe opendir(path) else { throw StoreError(errno: errno, "open", path) }
     defer { unsafe closedir(directory) }
     var stranger: String?
@@ -82,7 +82,7 @@ struct StoreDirectory {
       }
     }
     guard !hasData else { return }
-    guard access == .create else {
+    guard isCreating else {
       throw StoreError(.notAStore, "there is no store at \(path): it has no \(Self.dataName)")
     }
     if let stranger {

@@ -6,16 +6,13 @@ enum ConfigurationManual {
     var text = ManualText("sluiced.toml", section: 5, summary: "the configuration of the Sluice broker")
     text.section("DESCRIPTION")
     let introduction = """
-      A file in TOML, which sluiced reads when it is started with --config FILE, or with SLUICED_CONFIG in its environment. Every setting can be \
-      left out, and is what is said here then. An option or its environment variable overrides what the file says: a key has the name of its \
-      option, without the name of its section.
+      The configuration is a file in TOML. sluiced reads it when it is started with --config FILE, or with SLUICED_CONFIG in its environment. Each setting can be left \
+      out, and has its default then. A key has the name of its option, without the name of its section. The option, and its environment variable, override the file.
 
-      Counts are plain whole numbers; sizes are texts like "64MiB", times texts like "30s" or "24h". Names of files are relative to the directory \
-      that the configuration is in.
+      Counts are whole numbers; sizes are texts like "64MiB", times are texts like "30s" or "24h". Names of files are relative to the directory of the configuration.
 
-      sluiced --check-config FILE says everything that is wrong with a file. SIGHUP has a running broker read it again: what new topics are, \
-      users, keys, permissions, certificates and the log change at once, for everything else the log says that it needs a restart, and a file \
-      with a mistake in it changes nothing.
+      sluiced --check-config FILE prints all mistakes in a file. On SIGHUP, a running broker reads the file again. Defaults and rules for new topics, users, keys, \
+      permissions, certificates and the log change at once. The log names other changed settings, which need a restart. A file with a mistake changes nothing.
       """
     for paragraph in introduction.split(separator: "\n") { text.paragraph(String(paragraph)) }
     for section in ConfigurationSection.allCases {
@@ -30,15 +27,15 @@ enum ConfigurationManual {
     text.section("[[\(ConfigurationSection.rule)]]")
     text.paragraph(
       """
-      Settings of new topics whose names match a pattern; there may be several rules, of which the first that matches counts. A rule has a \
-      \(ConfigurationSection.pattern), and any of the keys of [topics]; what it leaves out is as [topics] says.
+      Settings of new topics whose names match a pattern. There may be several rules; the first one that matches applies. A rule has a \
+      \(ConfigurationSection.pattern), and any of the keys of [topics]; other settings come from [topics].
       """)
     text.entry(
       "\(ConfigurationSection.pattern) = \"PATTERN\"",
-      "The names that the rule is for: * stands for any one token, a last > for one or more.")
+      "The pattern of topic names: * matches one token, a last > one or more.")
     text.entry(
       "\(preset.name) = \"\(preset.value ?? "")\"",
-      "\(preset.help) Other keys of the rule count, wherever they stand.")
+      "\(preset.help) Other keys of the rule override it, in any order.")
     text.section("EXAMPLES")
     text.example("A broker with durable orders.", example)
     text.section("SEE ALSO")

@@ -33,11 +33,11 @@ struct ConfigurationReader {
       case .table where section != nil:
         for child in entry.children { readSetting(document.entries[child], in: section!) }
       case .table where entry.key == ConfigurationSection.rule:
-        report(entry, "\(entry.key): write [[\(entry.key)]], in double brackets: there can be several")
+        report(entry, "\(entry.key): write [[\(entry.key)]], in double brackets")
       case .array where entry.key == ConfigurationSection.rule:
         for child in entry.children { readRule(document.entries[child]) }
       case _ where section != nil:
-        report(entry, "\(entry.key): is a section; write [\(entry.key)], and its keys in the lines behind it")
+        report(entry, "\(entry.key): is a section; write [\(entry.key)], and its keys in the lines after it")
       default: readSetting(entry, in: .general)
       }
     }
@@ -180,7 +180,7 @@ struct ConfigurationReader {
     guard entry.kind == .table else {
       return report(
         entry,
-        "\(ConfigurationSection.rule): write [[\(ConfigurationSection.rule)]], and its keys in the lines behind it"
+        "\(ConfigurationSection.rule): write [[\(ConfigurationSection.rule)]], and its keys in the lines after it"
       )
     }
     let count = mistakes.count
@@ -205,7 +205,7 @@ struct ConfigurationReader {
       if mistakes.count > count { return }
       report(
         entry,
-        "\(ConfigurationSection.rule): says nothing of which topics it is for; write pattern = \"orders.>\"")
+        "\(ConfigurationSection.rule): has no pattern; add one, like pattern = \"orders.>\"")
     } else if topic == TopicSettings(), mistakes.count == count {
       report(entry, "\(ConfigurationSection.rule): sets nothing; add settings like flow = \"lossless\"")
     }

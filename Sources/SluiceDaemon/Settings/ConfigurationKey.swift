@@ -14,15 +14,15 @@ enum ConfigurationSection: String, CaseIterable {
   var summary: String {
     switch self {
     case .general: "Where the broker can be reached."
-    case .tls: "How addresses behind tls:// are protected."
+    case .tls: "Certificates for addresses behind tls://."
     case .access:
       "Authentication and permissions. Without users, token-keys and auth, clients don't authenticate."
-    case .storage: "Where durable topics are kept."
+    case .storage: "The directory of durable topics."
     case .cluster:
-      "Being a node of a cluster, which keeps durable topics in its engine. A broker without engine stands alone."
-    case .topics: "What new topics are, as far as neither their creator nor a rule says otherwise."
-    case .limits: "Bounds on what clients can make the broker do."
-    case .log: "What is said on standard error."
+      "Membership in a cluster, whose engine stores durable topics. Without engine, the broker is a single node."
+    case .topics: "The defaults of new topics, unless their creator or a rule sets another value."
+    case .limits: "Limits on the work and the memory that clients can cause."
+    case .log: "The log on standard error."
     }
   }
 

@@ -101,7 +101,7 @@ struct TOMLDocument {
     }
     // The parser's compile-time settings mean nothing to an operator.
     if let bracket = message.firstRange(of: " (TOML_") { message = String(message[..<bracket.lowerBound]) }
-    if message.hasPrefix("cannot redefine") { return message + "; a key or a section is there once" }
+    if message.hasPrefix("cannot redefine") { return message + "; write each key and each section once" }
     if words.contains("could not determine value type") || words.contains("expected digit")
       || words.contains("parsing time")
     {

@@ -47,9 +47,9 @@ enum LMDBMetaPage {
       throw StoreError(
         .newer,
         """
-        won't write to \(path): \(library), which this process uses, lays out the first pages of its files otherwise than LMDB 0.9, and a commit that \
-        fails couldn't be taken back. Reading works: sluice store export, verify and stat. To go on, run with LMDB 0.9, or export the topics and import \
-        them with a version of this software for that LMDB
+        won't write to \(path): this process uses \(library), whose files begin with other pages than those of LMDB 0.9, and a failed commit couldn't be undone. \
+        Reading works: sluice store export, verify and stat. To write, run with LMDB 0.9, or export the topics and import them with a version of Sluice for \
+        that LMDB
         """)
     }
   }
