@@ -76,17 +76,16 @@ convert() {
 }
 # One conversion for each processor at a time.
 step "making the pages of ${#catalogs[@]} catalogs"
-jobs=()
 for catalog in "${catalogs[@]}"; do
   while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do wait -n || true; done
   name=$(basename "$catalog" .docc)
-  convert "$catalog" >"$work/$name.log" 2>&1 &
-  jobs+=($!)
+  { convert "$catalog" >"$work/$name.log" 2>&1 && touch "$work/$name.made"; } &
 done
+wait
 archives=()
-for index in "${!catalogs[@]}"; do
-  name=$(basename "${catalogs[index]}" .docc)
-  wait "${jobs[index]}" || { code=1; echo "docs: $name failed" >&2; }
+for catalog in "${catalogs[@]}"; do
+  name=$(basename "$catalog" .docc)
+  [ -e "$work/$name.made" ] || { code=1; echo "docs: $name failed" >&2; }
   grep -E 'warning:|error:' -A6 "$work/$name.log" || true
   archives+=("$work/$name.doccarchive")
 done
