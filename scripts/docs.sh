@@ -85,8 +85,13 @@ wait
 archives=()
 for catalog in "${catalogs[@]}"; do
   name=$(basename "$catalog" .docc)
-  [ -e "$work/$name.made" ] || { code=1; echo "docs: $name failed" >&2; }
-  grep -E 'warning:|error:' -A6 "$work/$name.log" || true
+  if [ -e "$work/$name.made" ]; then
+    grep -E 'warning:|error:' -A6 "$work/$name.log" || true
+  else
+    code=1
+    echo "docs: $name failed:" >&2
+    cat "$work/$name.log" >&2
+  fi
   archives+=("$work/$name.doccarchive")
 done
 [ "$code" = 0 ] || exit "$code"
