@@ -1,3 +1,5 @@
+import SluiceCommand
+
 /// The ceiling of memory as a setting: bytes, or a percentage of the machine's memory.
 enum MemorySetting: Hashable {
   case bytes(UInt64)
