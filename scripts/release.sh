@@ -11,7 +11,7 @@
 #     --maintainer 'NAME <ADDRESS>'   of the package; default: DEBFULLNAME and DEBEMAIL
 #     --homepage URL                  of the package and of the list
 #     --no-image                      no image
-#     --no-documentation              no documentation, for which all modules are built without optimisation, too
+#     --no-documentation              no documentation
 #     --profile FILE                  optimise for this profile: a release's NAME.profdata.gz, or a file of scripts/release/profile.sh
 #     --no-profile                    for none: takes half the time, and the programs are slower
 #

@@ -18,11 +18,11 @@ if [ -n "$documentation" ]; then
   site=${documentation%.tar.gz}
   cat <<END
 \`$documentation\` is the whole site: tutorials, guides, and the reference of every library. Serve its files with any web server, at the root of
-an address, and begin with \`/documentation/sluice\`:
+an address:
 
 \`\`\`sh
 tar -xzf $documentation
-python3 -m http.server 8000 --bind 127.0.0.1 --directory $site    # http://127.0.0.1:8000/documentation/sluice
+python3 -m http.server 8000 --bind 127.0.0.1 --directory $site    # http://127.0.0.1:8000/
 \`\`\`
 
 END
