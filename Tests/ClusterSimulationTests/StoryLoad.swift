@@ -40,8 +40,8 @@ enum LoadFlaw: CaseIterable {
   case lostAnswer
   /// One in so many requests gets the answer to another one.
   case wrongAnswer
-  /// A group's member refuses what the oracle takes for acknowledged.
-  case refusesForAcknowledging
+  /// A group's member retries what the oracle takes for acknowledged.
+  case retriesForAcknowledging
   /// The oracle is told of trims that aren't made.
   case forgetsTrim
 }

@@ -55,7 +55,7 @@ enum WorkQueue {
       print(
         "\(worker) \(fails ? "failed at" : "did") job \(job)\(delivery.count > 1 ? ", time \(delivery.count)" : "")"
       )
-      if fails { delivery.refuse() } else { delivery.acknowledge() }
+      if fails { delivery.retry() } else { delivery.acknowledge() }
       if !fails || delivery.count == 3 { await tally.settle(worker, isDone: !fails) }
     }
   }

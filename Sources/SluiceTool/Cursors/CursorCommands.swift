@@ -44,7 +44,7 @@ struct CursorListCommand: Command {
 struct CursorList {
   static let columns = """
     BEHIND is how many records there are from its next one to the end of the topic, BYTES how many bytes they have, and BEHIND FOR the age of the first of them; ? while the \
-    broker hasn't found it on its disk. UNACKED are records that are with members of a group, AGAIN is how often a record was delivered again, DEAD LETTERS how many were given up \
+    broker hasn't found it on its disk. UNACKED are records that are with members of a group, DELAYED those that wait for their retry, AGAIN is how often a record was delivered again, DEAD LETTERS how many were given up \
     for other readers: both since the broker has started or the group was moved.
     """
 
@@ -177,7 +177,8 @@ struct CursorDeleteCommand: ConfirmedRequest {
 enum CursorTable {
   /// The heads of the columns with numbers, as sluice topic show has them.
   private static let head = [
-    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "AGAIN", "DEAD LETTERS", "IDLE",
+    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "DELAYED", "AGAIN", "DEAD LETTERS",
+    "IDLE",
   ]
 
   static func list(_ cursors: [CursorInfo]) -> String {
@@ -206,7 +207,8 @@ enum CursorTable {
         ["unacknowledged", HoldText.records(cursor.outstanding)],
         ["redeliveries", Magnitude.grouped(cursor.redeliveries)],
         ["dead letters", HoldText.records(cursor.deadLetters)],
-      ] + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] }, leftColumns: 2)
+      ] + retries(cursor) + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] },
+      leftColumns: 2)
   }
 
   /// "3 records, 120 B, for 5 min 12 s".
@@ -214,6 +216,17 @@ enum CursorTable {
     let records = HoldText.records(behind(cursor))
     guard behind(cursor) > 0, cursor.bytes != CursorInfo.unknown else { return records }
     return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
+  }
+
+  /// The records that wait for their retry, if any.
+  private static func retries(_ cursor: CursorInfo) -> [[String]] {
+    guard cursor.delayed > 0 else { return [] }
+    return [
+      [
+        "delayed",
+        "\(HoldText.records(cursor.delayed)), the next retry in \(HoldText.time(cursor.nextRetry))",
+      ]
+    ]
   }
 
   /// What a group has lost, if it has.
@@ -248,8 +261,8 @@ enum CursorTable {
     [
       cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))",
       cursor.bytes == CursorInfo.unknown ? "?" : ByteSize.rounded(cursor.bytes), age(cursor),
-      "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.redeliveries),
-      group(cursor, cursor.deadLetters),
+      "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.delayed),
+      group(cursor, cursor.redeliveries), group(cursor, cursor.deadLetters),
       cursor.idle == 0 ? "" : HoldText.time(cursor.idle),
     ]
   }
@@ -270,6 +283,7 @@ enum CursorTable {
       "outstanding": .number(cursor.outstanding), "idle_ms": .number(cursor.idle),
       "redeliveries": .number(cursor.redeliveries), "dead_letters": .number(cursor.deadLetters),
       "abandoned": .number(cursor.abandoned), "missed": .number(cursor.missed),
+      "delayed": .number(cursor.delayed), "next_retry_ms": .number(cursor.nextRetry),
       "member_list": members.map { members in
         .array(
           members.map { member in

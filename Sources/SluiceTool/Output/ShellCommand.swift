@@ -132,9 +132,13 @@ struct ShellCommand {
     var status: Int32 = 0
     while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
-    if signal != 0 { return .failure(.refused("the command was ended by signal \(signal) at \(place)")) }
+    if signal != 0 {
+      return .failure(.command("the command was ended by signal \(signal) at \(place)", status: nil))
+    }
     let result = (status >> 8) & 0xFF
-    guard result == 0 else { return .failure(.refused("the command ended with \(result) at \(place)")) }
+    guard result == 0 else {
+      return .failure(.command("the command ended with \(result) at \(place)", status: result))
+    }
     return .success(())
   }
 

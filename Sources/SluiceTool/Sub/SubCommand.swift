@@ -78,7 +78,7 @@ struct SubCommand: Command {
         help:
           "Run a shell command for each record, one after the other, with the payload on its standard input and "
           + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment; the first that fails is the last, "
-          + "unless the records are acknowledged: then the record is refused."
+          + "unless the records are acknowledged: then the record is retried, or with exit status 65 rejected."
       ),
       CommandOption(
         "lag", value: "WHAT",

@@ -249,9 +249,15 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .success(let amount):
       printed(amount)
       request()
-    case .failure(.refused(let message)) where acknowledges:
-      run.note("\(message); it is refused")
-      unsettled.removeFirst()?.refuse()
+    case .failure(.command(let message, let status)) where acknowledges:
+      let delivery = unsettled.removeFirst()
+      if status == GroupChoice.rejectingStatus {
+        run.note("\(message); the record is rejected")
+        delivery?.reject()
+      } else {
+        run.note("\(message); the record is retried")
+        delivery?.retry(after: command.group?.retryDelay)
+      }
       ledger.print(Printed(records: 1, bytes: 0))
       request()
     case .failure(let failure):
@@ -304,7 +310,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func failed(_ failure: SinkFailure) {
     switch failure {
     case .closedPipe: abandon(.success, nil)
-    case .failed(let message), .refused(let message): abandon(.failure, message)
+    case .failed(let message), .command(let message, _): abandon(.failure, message)
     }
   }
 

@@ -75,8 +75,8 @@ extension Group {
     package private(set) var fault: Fault?
     /// Set once everything of a topic that is over is done with.
     private var isFinished = false
-    /// Whether a loop has a timer for the next deadline.
-    private var isTimed = false
+    /// The timer of each loop that has one, and when it fires.
+    private var timers: [ObjectIdentifier: (timer: TimerToken, time: MonotonicTime)] = [:]
     /// Whether there is more to look at, and whether a loop goes on with it.
     private var mustGoOn = false
     private var isLooking = false
@@ -260,10 +260,17 @@ extension Group.Core {
   /// A loop goes on with looking at records.
   package mutating func goOn() { isLooking = false }
 
-  /// The timer for the next deadline has fired.
-  mutating func expire(now: MonotonicTime) {
-    isTimed = false
+  /// A loop's timer has fired.
+  mutating func expire(now: MonotonicTime, on loop: ObjectIdentifier) {
+    timers[loop] = nil
     state.expire(now: now)
+  }
+
+  /// A loop has a timer. Returns the one that it had before.
+  mutating func setTimer(
+    _ timer: TimerToken, at time: MonotonicTime, on loop: ObjectIdentifier
+  ) -> TimerToken? {
+    timers.updateValue((timer, time), forKey: loop)?.timer
   }
 
   /// What follows from a step.
@@ -276,8 +283,7 @@ extension Group.Core {
     isLooking = isLooking || todo.goesOn
     mustGoOn = false
     deadLetters.isUnderWay = deadLetters.isUnderWay || todo.hasDeadLetters
-    if !isTimed, let next = state.nextDeadline {
-      isTimed = true
+    if let next = state.nextDeadline, !timers.values.contains(where: { $0.time <= next }) {
       todo.deadline = next
     }
     return todo

@@ -20,6 +20,8 @@ package struct GroupState: Sendable {
     /// How often a record is given out at the most; 0 for no limit.
     var deliveries: UInt32 = 0
     var hasDeadLetters = false
+    /// For what comes back to be given out again.
+    var retryBackoff = JoinGroup.Backoff.none
     /// Whether each record must be looked at before it is given out: for its key, or a filter.
     var looksAtRecords = false
   }
@@ -35,7 +37,7 @@ package struct GroupState: Sendable {
 
   /// Why a record came back. The number is the one that is stored.
   package enum Reason: UInt8 {
-    case refused = 0
+    case retried = 0
     case rejected = 1
     case deadline = 2
     case memberLeft = 3
@@ -104,7 +106,11 @@ package struct GroupState: Sendable {
     records.hasDue || (frontier < head && records.count < limit)
   }
 
-  /// When time takes something back; nil for never.
+  /// Records that wait for the time of their retry, and when the first of them is given out again.
+  var delayed: Int { records.delayed }
+  var nextRetry: MonotonicTime? { records.nextRetry }
+
+  /// When time takes something back or ends a delay; nil for never.
   var nextDeadline: MonotonicTime? { records.nextDeadline }
 
   /// Whether a member still has what it was given.
@@ -230,7 +236,7 @@ package struct GroupState: Sendable {
     records.settle(frame, atMost: most, now: now)
   }
 
-  /// Takes back records whose deadline has passed.
+  /// Takes back records whose deadline has passed, and ends delays.
   mutating func expire(now: MonotonicTime) {
     revocations += records.expire(now: now)
   }
@@ -278,54 +284,20 @@ package struct GroupState: Sendable {
 
   // MARK: Snapshots
 
-  /// What must be known to go on in another process, where none of the members is.
-  package struct Snapshot: Hashable, Sendable {
-    /// A record that was looked at and isn't done with.
-    package struct Entry: Hashable, Sendable {
-      package var offset: UInt64
-      /// How many times it was given out.
-      var deliveries: UInt32 = 0
-      /// The key's hash; nil for one that waits for no other.
-      package var key: UInt64?
-      /// Why it is on its way to the dead letters; nil when it isn't.
-      var deadLetterReason: Reason?
-    }
-
-    /// From there on nothing is done with.
-    var frontier: UInt64
-    /// In the order of their offsets, all of them below the frontier.
-    package var entries: [Entry] = []
-    /// The numbers of dead letters.
-    package var outbox = GroupOutbox()
-
-    /// The record with the offset `origin` has offset 0 from now on; what is before it is done with.
-    mutating func shift(by origin: UInt64) {
-      frontier -= min(origin, frontier)
-      entries.removeAll { $0.offset < origin }
-      for index in entries.indices { entries[index].offset -= origin }
-      outbox.offset = outbox.offset.flatMap { $0 < origin ? nil : $0 - origin }
-    }
-
-    /// Forgets records from `head` on: the topic has lost them.
-    mutating func cut(at head: UInt64) {
-      frontier = min(frontier, head)
-      while let last = entries.last, last.offset >= head { entries.removeLast() }
-      if let offset = outbox.offset, offset >= head { outbox.offset = nil }
-    }
-  }
-
   /// With automatic acknowledgement single records aren't remembered: everything from the first that may not have been sent is given out again.
-  package var snapshot: Snapshot {
+  ///
+  /// - Parameter clocks: the present time, for the times of retries.
+  package func snapshot(at clocks: ClockReading) -> Snapshot {
     rules.isExplicit
-      ? Snapshot(frontier: frontier, entries: records.snapshot, outbox: records.outbox)
+      ? Snapshot(frontier: frontier, entries: records.snapshot(at: clocks), outbox: records.outbox)
       : Snapshot(frontier: floor)
   }
 
   /// Goes on where `snapshot` was taken, as if all members had left then, each with what it was sent. Records that had been given out as often
-  /// as may be are dead letters then.
-  init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int) {
+  /// as may be are dead letters then. Delays last until the time of the wall clock at which they would have ended.
+  init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int, at clocks: ClockReading) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
-    if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox) }
+    if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox, at: clocks) }
   }
 }
 

@@ -11,7 +11,7 @@ package protocol DurableTopic: AnyObject, Sendable {
   var keptFrom: UInt64? { get }
 
   /// Takes what waits to be written; nil when nothing does.
-  func takeForCommit(now: MonotonicTime) -> (
+  func takeForCommit(at clocks: ClockReading) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )?
   /// Puts back what was taken, since there was nothing to write or the commit has failed.

@@ -15,6 +15,7 @@ public struct ConsumerSummary: Hashable, Sendable {
   public var deadLetters: UInt64 = 0
   public var abandoned: UInt64 = 0
   public var missed: UInt64 = 0
+  public var delayed: UInt64 = 0
   /// Those that were selected, all if none were.
   public var selected = 0
   /// At most as many cursors, and as many groups, as were requested: the furthest behind first.
@@ -46,6 +47,7 @@ public struct ConsumerSummary: Hashable, Sendable {
     deadLetters &+= group.deadLetters
     abandoned &+= group.abandoned
     missed &+= group.missed
+    delayed &+= group.delayed
   }
 
   /// Fills in the bytes and ages of the backlogs, as far as they are known without waiting for the store; the store looks up the rest for the next time.

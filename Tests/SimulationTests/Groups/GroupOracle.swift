@@ -1,3 +1,5 @@
+import SluiceIO
+
 @testable import SluiceClient
 
 /// Knows what workers got and what they said of it.
@@ -14,6 +16,8 @@ final class GroupOracle {
   /// When each record was acknowledged first, by the count of events.
   private(set) var acknowledged: [Place: Int] = [:]
   /// When a record with a key was received.
+  /// Until when each retried record has to wait at least, by the number of its next delivery.
+  private var retries: [Place: [Int: MonotonicTime]] = [:]
   private var keyed: [(place: Place, key: String, event: Int)] = []
   private var events = 0
   private var hasCrashed = false
@@ -33,9 +37,12 @@ final class GroupOracle {
     if !holds { fail(what()) }
   }
 
-  func received(_ place: Place, count: Int, key: String?, by worker: Int) {
+  func received(_ place: Place, count: Int, key: String?, by worker: Int, at time: MonotonicTime) {
     events += 1
     received += 1
+    if plan.showsDelays, let until = retries[place]?[count], time < until {
+      fail("delivery \(count) of record \(place.offset) came \(until - time) before its time")
+    }
     // What a broker gave out that is dead may still come up, and the next one needn't know of it.
     if let other = deliveries[place]?[count], !hasCrashed || !plan.isDurable {
       fail("delivery \(count) of record \(place.offset) went to worker \(other) and to worker \(worker)")
@@ -47,6 +54,11 @@ final class GroupOracle {
         count <= Int(most), "record \(place.offset) came for the \(count)th time, where \(most) was the most")
     }
     if let key { keyed.append((place, key, events)) }
+  }
+
+  /// A worker retries a delivery.
+  func retried(_ place: Place, count: Int, after delay: Duration, at time: MonotonicTime) {
+    retries[place, default: [:]][count + 1] = time + .milliseconds(Int64(delay / .milliseconds(1)))
   }
 
   /// The broker was killed. In a durable topic, what happened last may not have been on disk: it happens once more.

@@ -71,7 +71,8 @@ final class Driver: Sendable {
     case "request": try reader(command).request(command.n.given("n"))
     case "settle":
       try reader(command).settle(
-        command.offset.given("offset"), command.attempt.given("attempt"), command.verdict.given("verdict"))
+        command.offset.given("offset"), command.attempt.given("attempt"), command.verdict.given("verdict"),
+        after: command.after.map { .milliseconds($0) })
     case "commit": try reader(command).commit(command.offset.given("offset"))
     case "cancel": try cancel(command)
     case "produce": try produce(command)
