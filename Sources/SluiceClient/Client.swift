@@ -144,7 +144,7 @@ public final class Client: Sendable {
   /// The identity that the broker has given the client, on the current or last connection; nil if the broker has no access control.
   public var identity: ClientIdentity? { core.identity }
 
-  /// Closes the connection. Published records go to the transport as far as it takes them; call ``TopicSubject/flush()`` before to be sure.
+  /// Closes the connection at once. Published records go to the transport as far as it takes them; ``shutdown(within:)`` waits until the broker has them.
   /// Subscriptions and unanswered requests end with ``ClientError/Code/closed``.
   ///
   /// From any thread; returns at once. Calling it again does nothing.

@@ -77,6 +77,8 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let replyFailed = Code("reply-failed")
     /// The program has closed or released the client.
     public static let closed = Code("closed")
+    /// The client was shut down before everything was published: see ``Client/shutdown(within:)``.
+    public static let flushTimeout = Code("flush-timeout")
     /// The task that waited was cancelled.
     public static let cancelled = Code("cancelled")
 

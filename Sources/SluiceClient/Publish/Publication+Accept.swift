@@ -128,6 +128,20 @@ extension Publication {
     Self.run(calls)
   }
 
+  /// As the other form; without acknowledgements, calls `completion` when the broker has read the records.
+  func flush(confirmed completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    flush({ [self] outcome in
+      guard acknowledgement == .none, case .success = outcome else { return completion(outcome.map { _ in }) }
+      // Frames keep their order, so a broker that answers PING has read what was sent before.
+      core.post(
+        .open(
+          .request(
+            Request(nil, timeout: nil) { [self] (answer: Result<Duration, ClientError>) in
+              completion(answer.flatMap { _ in failure.map { .failure($0) } ?? .success(()) })
+            })))
+    })
+  }
+
   /// Ends the topic after the accepted records; calls `completion` when the broker has confirmed it.
   func complete(_ ending: Ending, _ completion: PublishQueue.Completion?) {
     var calls: Calls = []

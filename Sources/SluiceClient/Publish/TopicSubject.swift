@@ -203,19 +203,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// As ``flush()``. The completion is called once.
   public func flush(completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
-    let publication = publication
-    publication.flush { outcome in
-      guard publication.acknowledgement == .none, case .success = outcome else {
-        return completion(outcome.map { _ in })
-      }
-      // Frames keep their order, so a broker that answers PING has read what was sent before.
-      publication.core.post(
-        .open(
-          .request(
-            Request(nil, timeout: nil) { (answer: Result<Duration, ClientError>) in
-              completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
-            })))
-    }
+    publication.flush(confirmed: completion)
   }
 
   /// Ends the topic, for all its producers and subscribers, after what was accepted before; returns when the broker has confirmed it.
