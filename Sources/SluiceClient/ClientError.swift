@@ -111,7 +111,7 @@ public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
     public static let limitReached = Code("limit-reached")
     /// The broker doesn't support this.
     public static let unsupported = Code("unsupported")
-    /// The subject's buffer was full, see ``TopicSubject/WhenFull``.
+    /// The record was dropped for a newer one, since the subject's buffer was full: see ``TopicSubject/WhenFull/dropOldest``.
     public static let bufferFull = Code("buffer-full")
     /// Another publication was opened with the same producer's id.
     public static let producerFenced = Code("producer-fenced")

@@ -128,7 +128,7 @@ import Testing
       }
     }
     for number in 0..<200 {
-      world.loops[1].perform { subject?.send(Message("\(number)")) }
+      _ = world.loops[1].perform { subject?.send(Message("\(number)")) }
       if number % 40 == 20 { world.network.connections.last?.reset() }
       world.run(for: .milliseconds(3))
     }

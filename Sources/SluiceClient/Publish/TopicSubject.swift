@@ -15,7 +15,7 @@ import SluiceWire
 ///
 /// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
 ///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
-///   idle one keeps its part. Other records wait in the buffer, and ``WhenFull`` applies when it is full.
+///   idle one keeps its part. Other records wait in the buffer; when it is full, ``send(_:)`` returns ``SendResult/bufferFull``, and ``publish(_:)`` waits.
 /// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does:
 ///   `.finished` when the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
@@ -85,12 +85,21 @@ public final class TopicSubject: Subject, Sendable {
 
   /// What ``TopicSubject/send(_:)`` does when the buffer is full. The `async` functions wait for room instead.
   public enum WhenFull: Hashable, Sendable {
-    /// Ends the publication with ``ClientError/Code/bufferFull``, after the records accepted before were sent.
+    /// Returns ``SendResult/bufferFull``, and doesn't accept the new record. The publication continues.
     case fail
-    /// Drops the oldest waiting record.
+    /// Drops the oldest waiting record, and accepts the new one.
     case dropOldest
-    /// Drops the new record.
-    case dropNewest
+  }
+
+  /// What became of a message that was sent.
+  public enum SendResult: Hashable, Sendable {
+    /// It is published as soon as the broker grants it.
+    case accepted
+    /// The buffer is full, and the message isn't published. Send it again later, or publish it with ``TopicSubject/publish(_:)`` or
+    /// ``TopicSubject/enqueue(_:)``, which wait for room.
+    case bufferFull
+    /// The publication has ended; ``TopicSubject/publish(_:)`` throws why.
+    case ended
   }
 
   /// The broker's acknowledgement of a published record.
@@ -120,12 +129,22 @@ public final class TopicSubject: Subject, Sendable {
   /// Publishes a message. Never waits: see ``WhenFull`` for when the buffer is full.
   ///
   /// A message beyond the broker's limit ends the publication with ``ClientError/Code/recordTooLarge``. After the end this has no effect.
+  ///
+  /// - Returns: whether the message was accepted. A program that can't lose messages checks it, or publishes with ``publish(_:)``.
+  @discardableResult
+  public func send(_ message: Message) -> SendResult {
+    publication.send(message)
+  }
+
+  /// As the form with a result, for code that knows the subject as a `Subject` only. Messages that it doesn't accept are in ``droppedCount``.
+  @_disfavoredOverload
   public func send(_ message: Message) {
     publication.send(message)
   }
 
   /// Publishes a record without key and headers; copies the payload, and allocates nothing. See ``send(_:)``.
-  public func send(copying payload: UnsafeRawBufferPointer) {
+  @discardableResult
+  public func send(copying payload: UnsafeRawBufferPointer) -> SendResult {
     unsafe publication.send(copying: payload)
   }
 
@@ -236,7 +255,7 @@ public final class TopicSubject: Subject, Sendable {
   /// Records that the broker has acknowledged; with ``Acknowledgement/none``, that were sent.
   public var acknowledgedCount: UInt64 { publication.counts.acknowledged }
 
-  /// Records that ``WhenFull`` has dropped.
+  /// Records for which the buffer had no room: those that ``send(_:)`` didn't accept, and those that ``WhenFull/dropOldest`` has dropped.
   public var droppedCount: UInt64 { publication.counts.dropped }
 }
 

@@ -86,7 +86,7 @@ final class ClientScene {
       subjects.append(
         client.subject(
           "t", acknowledgement: kind & 1 == 0 ? .received : .none, buffer: .init(records: 10, bytes: 500),
-          whenFull: [.fail, .dropOldest, .dropNewest][Int(kind % 3)],
+          whenFull: [.fail, .dropOldest, .fail][Int(kind % 3)],
           producer: kind & 2 == 0 ? nil : .init(id: 1, firstSequence: kind & 4 == 0 ? 0 : 1 << 62)))
     }
     guard let subject = subjects.last else { return }
