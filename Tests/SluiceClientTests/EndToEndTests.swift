@@ -243,7 +243,7 @@ import Testing
     let subject = client.subject("t", acknowledgement: .none)
     for number in 0..<100 { subject.send(Message("\(number)")) }
     try stage.wait(subject.flush(completion:))
-    #expect(try stage.wait { client.topic(show: "t", completion: $0) }.summary.nextOffset == 100)
+    #expect(try stage.wait { client.topicInfo("t", completion: $0) }.summary.nextOffset == 100)
   }
 
   @Test func aDurableAcknowledgementIsRefusedByATopicInMemory() throws {
@@ -267,7 +267,7 @@ import Testing
   @Test func aTopicIsCreatedShownAndDeleted() throws {
     let stage = try Stage()
     let client = try stage.client("billing")
-    #expect(try stage.failure { client.topic(show: "t", completion: $0) }?.code == .unknownTopic)
+    #expect(try stage.failure { client.topicInfo("t", completion: $0) }?.code == .unknownTopic)
     let settings = TopicSettings(replayRecords: 5)
     let info = try stage.wait { client.createTopic("t", settings: settings, completion: $0) }
     #expect(info.settings.replayRecords == 5)
@@ -279,7 +279,7 @@ import Testing
     let subject = client.subject("t")
     subject.send("a")
     try stage.wait(subject.flush(completion:))
-    let shown = try stage.wait { client.topic(show: "t", completion: $0) }
+    let shown = try stage.wait { client.topicInfo("t", completion: $0) }
     #expect(shown.subscriptions.map(\.granted) == [3])
     #expect(shown.subscriptions.map(\.client) == ["billing"])
     #expect(shown.publications.map(\.received) == [1])
@@ -303,7 +303,7 @@ import Testing
     #expect(recorder.completion == .failure(.topicDeleted))
     #expect(try stage.failure { subject.publish("b", completion: $0) }?.code == .topicDeleted)
     #expect(try stage.failure { client.deleteTopic("t", completion: $0) }?.code == .unknownTopic)
-    #expect(try stage.failure { client.topic(show: "not a name", completion: $0) }?.code == .invalidTopic)
+    #expect(try stage.failure { client.topicInfo("not a name", completion: $0) }?.code == .invalidTopic)
   }
 
   @Test func aPingTakesARoundTrip() throws {

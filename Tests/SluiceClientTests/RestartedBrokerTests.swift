@@ -104,7 +104,7 @@ import Testing
 
   @Test func aLagIsToldToo() throws {
     let settings = TopicSettings(replayRecords: 2)
-    let subject = client.subject("l", as: settings)
+    let subject = client.subject("l", settings: settings)
     for number in 0..<9 { subject.send(Message("\(number)")) }
     try stage.wait(subject.flush(completion:))
     let recorder = Recorder<TopicRecord>()

@@ -137,7 +137,7 @@ import Testing
         let count = subscriber.count.load(ordering: .relaxed)
         // Asked on the same connection behind the cancellation; or on another, after the broker has lost the one before.
         if phase == .steady {
-          #expect(try await client.topic(show: "t").subscriptions.isEmpty)
+          #expect(try await client.topicInfo("t").subscriptions.isEmpty)
         } else {
           try await setting.none(on: "t", client)
         }

@@ -142,7 +142,7 @@ import Testing
     #expect(outcome.isSuccess)
     let observer = try stage.client("observer")
     for topic in ["t", "u"] {
-      let info: TopicInfo = try stage.wait { observer.topic(show: topic, completion: $0) }
+      let info: TopicInfo = try stage.wait { observer.topicInfo(topic, completion: $0) }
       #expect(info.summary.nextOffset == 5_000 && (info.summary.ending != nil) == (topic == "t"))
     }
   }
@@ -182,7 +182,7 @@ import Testing
     #expect(stage.world.run { !outcome.isPending })
     #expect(outcome.isSuccess)
     let observer = try stage.client("observer")
-    let info: TopicInfo = try stage.wait { observer.topic(show: "t", completion: $0) }
+    let info: TopicInfo = try stage.wait { observer.topicInfo("t", completion: $0) }
     #expect(info.summary.nextOffset == 2)
   }
 
@@ -207,7 +207,7 @@ import Testing
       return 3
     }
     #expect(count == 3 && kept.value?.failure?.code == .closed)
-    #expect(try await setting.client.topic(show: "t").summary.nextOffset == 3)
+    #expect(try await setting.client.topicInfo("t").summary.nextOffset == 3)
   }
 
   @Test func aScopeThatThrowsPublishesWhatItHasAccepted() async throws {
@@ -218,7 +218,7 @@ import Testing
         throw Mistake()
       }
     }
-    #expect(try await setting.client.topic(show: "t").summary.nextOffset == 1)
+    #expect(try await setting.client.topicInfo("t").summary.nextOffset == 1)
   }
 
   @Test func aCancelledScopePublishesWhatItHasAccepted() async throws {
@@ -230,10 +230,10 @@ import Testing
         try await Task.sleep(for: .seconds(3_600))
       }
     }
-    while (try? await setting.client.topic(show: "t").summary.nextOffset) == nil { await Task.yield() }
+    while (try? await setting.client.topicInfo("t").summary.nextOffset) == nil { await Task.yield() }
     task.cancel()
     await #expect(throws: CancellationError.self) { try await task.value }
-    #expect(try await setting.client.topic(show: "t").summary.nextOffset == 1)
+    #expect(try await setting.client.topicInfo("t").summary.nextOffset == 1)
   }
 
   @Test func aServiceRunsUntilItsClientIsShutDown() async throws {
@@ -245,7 +245,7 @@ import Testing
     try await service.value
     // And of one that is over already.
     try await client.run()
-    #expect(try await setting.client.topic(show: "t").summary.nextOffset == 1)
+    #expect(try await setting.client.topicInfo("t").summary.nextOffset == 1)
   }
 
   @Test func aServiceThatIsCancelledShutsItsClientDown() async throws {

@@ -200,7 +200,7 @@ import Testing
     for (index, subscriber) in subscribers.enumerated() {
       subscriber.cancel()
       // The question travels behind the cancellation.
-      let shown = try scene.stage.wait { scene.client.topic(show: "t", completion: $0) }
+      let shown = try scene.stage.wait { scene.client.topicInfo("t", completion: $0) }
       #expect(shown.subscriptions.count == 2 - index)
       try scene.disturb()
     }

@@ -48,7 +48,7 @@ enum WorkQueue {
   private static func work(
     _ client: Client, _ worker: String, _ time: Duration, _ tally: Tally
   ) async throws {
-    for try await delivery in client.group("workers", of: "jobs", options: options).records {
+    for try await delivery in client.group("workers", of: "jobs", options: options).values {
       let job = Int(delivery.record.string) ?? 0
       try? await Task.sleep(for: time)
       let fails = job == 7 || (job % 5 == 0 && delivery.count == 1)

@@ -1,7 +1,7 @@
 /// The trace that a record belongs to, as W3C Trace Context has it: OpenTelemetry's propagators read and write the same two headers.
 ///
 /// ```swift
-/// for try await record in client.topic("orders.eu").records {
+/// for try await record in client.topic("orders.eu").values {
 ///   var message = Message("shipped")
 ///   // The trace of the record that this is about, with a span of its own.
 ///   message.trace = record.trace?.child()

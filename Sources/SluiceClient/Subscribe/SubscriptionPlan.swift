@@ -2,7 +2,7 @@ import SluiceWire
 
 /// What a subscription requests from the broker: the topic, the start, and how.
 ///
-/// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
+/// ``Client/topic(_:settings:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
 /// publishers.
 ///
 /// ```swift
@@ -128,14 +128,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// What happens if there is no such topic. Default: it is created. Without effect for patterns, which create no topics.
 
   public var ifMissing = IfMissing.create
-  /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
+  /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:settings:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
   public var settings: TopicSettings?
 
   /// The group that subscriptions join, if any; see ``Client/group(_:of:options:from:prefetch:)``.
   var membership: Membership?
 
   public init(
-    _ topic: String, as settings: TopicSettings? = nil, from start: Start = .replay,
+    _ topic: String, settings: TopicSettings? = nil, from start: Start = .replay,
     where filter: RecordFilter = .all, cursor: Cursor? = nil, lag: Lag? = nil, prefetch: Prefetch = .byRequest
   ) {
     self.topic = topic

@@ -253,7 +253,7 @@ struct ClusterDrainCommand: Command {
 
   func start(_ run: Run) {
     ClusterCommand.withCluster(knowing: isWanted && !isForced ? node : nil, run) { client, info in
-      client.drain(node, isWanted) { result in
+      let done: Client.Completion<Void> = { result in
         if case .failure(let error) = result { return run.fail(error) }
         let shards = info.nodes.first { $0.name == node }?.shards ?? 0
         note(isWanted ? "\(node) gives its \(shards) shards away" : "\(node) may own shards again", run)
@@ -262,6 +262,11 @@ struct ClusterDrainCommand: Command {
           note(complaint, run)
         }
         run.finish(.success)
+      }
+      if isWanted {
+        client.drain(node: node, completion: done)
+      } else {
+        client.undrain(node: node, completion: done)
       }
     }
   }

@@ -123,7 +123,7 @@ struct BackingUp {
       // Before the topic's end is asked for, so that neither cursor nor group is behind it.
       cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
       states = try self.states(of: name)
-      info = try Waiting.answer { client.topic(show: name, completion: $0) }
+      info = try Waiting.answer { client.topicInfo(name, completion: $0) }
     } catch {
       // A topic that has gone since they were listed.
       if error.code == .unknownTopic, !isNamed { return }
@@ -152,7 +152,7 @@ struct BackingUp {
 
   private func requireDurable(_ name: String) throws(StoreError) {
     let client = client
-    let info = try asked { try Waiting.answer { client.topic(show: name, completion: $0) } as TopicInfo }
+    let info = try asked { try Waiting.answer { client.topicInfo(name, completion: $0) } as TopicInfo }
     guard info.summary.storage == .durable else {
       throw StoreError(.failed, "topic \(name) is kept in memory; only durable topics are exported")
     }

@@ -179,7 +179,7 @@ struct SubCommand: Command {
 
   var plan: SubscriptionPlan {
     var plan = SubscriptionPlan(
-      topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
+      topic, settings: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
     // A mistyped name must not create a topic. Stated settings are there to create one.
     plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create

@@ -68,7 +68,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private func showProgress() {
     if !command.isPattern {
-      client.topic(show: plan.topic) { [weak self] result in
+      client.topicInfo(plan.topic) { [weak self] result in
         self?.endOffset = (try? result.get())?.summary.nextOffset
       }
     }
@@ -87,7 +87,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     guard case .offset(let offset) = plan.start, !command.isPattern, !command.endsWithReplay,
       !command.persistence.isQuiet
     else { return }
-    client.topic(show: plan.topic) { [weak self] result in
+    client.topicInfo(plan.topic) { [weak self] result in
       guard let self, ending == nil, case .success(let info) = result else { return }
       let next = info.summary.nextOffset
       guard next < offset else { return }
@@ -117,7 +117,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   /// Ends at once if the topic exists: no records are wanted.
   private func endIfThereIsATopic() {
     guard !command.isPattern else { return run.finish(.success) }
-    client.topic(show: plan.topic) { [run, client, plan] result in
+    client.topicInfo(plan.topic) { [run, client, plan] result in
       switch result {
       case .success: run.finish(.success)
       case .failure(let error): run.fail(error, unknown: plan.topic, client)

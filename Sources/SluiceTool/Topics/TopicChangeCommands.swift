@@ -122,7 +122,7 @@ struct TopicPurgeCommand: Command {
     run.connect { client in
       guard question.isAsked else { return purge(client, run) }
       // The question has the number of records.
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         guard case .success(let info) = result else {
           if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
           return

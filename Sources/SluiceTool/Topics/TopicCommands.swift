@@ -95,7 +95,7 @@ struct TopicListCommand: Command {
 
   private func printSettings(of topics: [String], _ client: Client, _ run: Run) {
     TopicGathering<TopicSettings>(of: topics) { topic, completion in
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         switch result {
         case .success(let info): completion(.success(info.settings))
         // It is gone since the topics were listed.
@@ -141,7 +141,7 @@ struct TopicShowCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         run.report(result, of: topic, client) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
       }
     }
@@ -319,7 +319,7 @@ enum TopicEnding {
     _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
   ) {
     // Asked first: opening a publication would create a topic whose name was mistyped.
-    client.topic(show: topic) { result in
+    client.topicInfo(topic) { result in
       if case .failure(let error) = result { return completion(.failure(error)) }
       let subject = client.subject(topic)
       subject.complete(ending) { result in withExtendedLifetime(subject) { completion(result) } }

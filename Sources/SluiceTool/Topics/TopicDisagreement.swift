@@ -42,7 +42,7 @@ struct TopicDisagreement {
 
   /// Ends the run with the difference, for which it asks the broker.
   func fail(_ run: Run, _ client: Client, _ error: ClientError, asked: TopicSettings) {
-    client.topic(show: topic) { result in
+    client.topicInfo(topic) { result in
       guard case .success(let info) = result, let message = message(info.settings, asked: asked) else {
         return run.fail(error)
       }

@@ -54,7 +54,8 @@ final class LibrarySubscriber: Subscriber {
       statement = stated
     }
     let topic = client.topic(
-      plan.topic, as: statement, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip,
+      plan.topic, settings: statement, from: start, where: plan.filter,
+      lag: plan.lag == .fail ? .fail : .skip,
       prefetch: prefetch)
     if hearsMarks {
       hearsProducers = statement != nil

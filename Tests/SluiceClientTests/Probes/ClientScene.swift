@@ -107,7 +107,7 @@ final class ClientScene {
     let came: @Sendable () -> Void = { [answers] in answers.came += 1 }
     switch kind % 6 {
     case 0: client.topics { _ in came() }
-    case 1: client.topic(show: "t") { _ in came() }
+    case 1: client.topicInfo("t") { _ in came() }
     case 2: client.cursors(of: "t") { _ in came() }
     case 3: client.deleteTopic("t") { _ in came() }
     case 4: client.request("t", Message("?"), timeout: .seconds(1)) { _ in came() }

@@ -61,7 +61,7 @@ final class LoopbackSetting: Sendable {
   /// Returns when the broker has no subscriptions of a topic: which is at once, if the client's connection has stood since they were
   /// cancelled.
   func none(on topic: String, _ client: Client) async throws {
-    while try await !client.topic(show: topic).subscriptions.isEmpty { await Task.yield() }
+    while try await !client.topicInfo(topic).subscriptions.isEmpty { await Task.yield() }
   }
 
   /// Everything that was noted for the loop before has been done, and the broker has read what came of it.

@@ -80,12 +80,12 @@ final class RuleScene {
 
   /// How many subscriptions the broker has.
   func subscriptions() throws -> Int {
-    try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.count
+    try stage.wait { other.topicInfo("t", completion: $0) }.subscriptions.count
   }
 
   /// How many records the broker has sent to each.
   func sent() throws -> [UInt64] {
-    try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.map(\.sent).sorted()
+    try stage.wait { other.topicInfo("t", completion: $0) }.subscriptions.map(\.sent).sorted()
   }
 }
 

@@ -188,7 +188,8 @@ final class Driver: Sendable {
     let buffer = command.buffer.map { TopicSubject.Buffer(records: $0) } ?? TopicSubject.Buffer()
     let settings = command.settings == nil ? nil : try command.topicSettings()
     let subject = try client(command).subject(
-      command.topic.given("topic"), as: settings, acknowledgement: command.acknowledgement(), buffer: buffer)
+      command.topic.given("topic"), settings: settings, acknowledgement: command.acknowledgement(),
+      buffer: buffer)
     let connected = CurrentValueSubject<Bool, Never>(false)
     var source: SourcePublication?
     if command.source == true {
