@@ -28,7 +28,7 @@ extension Client {
   /// This is the function that swift-service-lifecycle asks of a `Service`, so one line makes a client a service of a group:
   /// `extension Client: @retroactive Service {}`.
   ///
-  /// - Throws: why the client is over, if it has lost its broker for good; why records were lost by the shutdown.
+  /// - Throws: the client's failure if it gave up its broker; as ``shutdown(within:)`` after a cancellation.
   public func run() async throws {
     let ended = Reply<Void>()
     let watch = core.states.sink { _ in

@@ -41,7 +41,7 @@ import Testing
         #expect(seen.rawValue == number && seen.description == code.description, "\(code)")
       }
     }
-    // What only the client finds has a number that no broker sends.
+    // The client's own codes have numbers that no broker sends.
     for (code, name) in Code.all where !ErrorCode(rawValue: code.rawValue).isDefined {
       #expect(code.rawValue >= 1_000, "\(name)")
     }

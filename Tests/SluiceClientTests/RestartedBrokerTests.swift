@@ -45,7 +45,7 @@ import Testing
     #expect(notices.value.first?.description.contains("topic t was started anew") == true)
   }
 
-  @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(0)])
+  @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(Timestamp(millisecondsSince1970: 0))])
   func aPlainSubscriberFromAPositionEnds(start: SubscriptionPlan.Start) throws {
     let recorder = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(recorder)

@@ -39,7 +39,9 @@ import Testing
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .value("c")])
   }
 
-  @Test(arguments: [SubscriptionPlan.Start.replay, .new, .last(3), .offset(7), .time(5)])
+  @Test(arguments: [
+    SubscriptionPlan.Start.replay, .new, .last(3), .offset(7), .time(Timestamp(millisecondsSince1970: 5)),
+  ])
   func theStartIsKeptUntilItIsKnownWhereThatIs(start: SubscriptionPlan.Start) throws {
     let recorder = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(recorder)

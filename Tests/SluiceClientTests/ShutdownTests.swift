@@ -9,7 +9,7 @@ import Testing
 
 /// The orderly end of a client.
 @Suite struct ShutdownTests {
-  /// What a shutdown came to; nil while it lasts.
+  /// The result of a shutdown; nil while it lasts.
   private final class Outcome: Sendable {
     private let box = Box<Result<Void, ClientError>?>(nil)
 
@@ -243,7 +243,7 @@ import Testing
     client.subject("t").send("a")
     try await client.shutdown()
     try await service.value
-    // And of one that is over already.
+    // A client that is shut down already runs no longer.
     try await client.run()
     #expect(try await setting.client.topicInfo("t").summary.nextOffset == 1)
   }

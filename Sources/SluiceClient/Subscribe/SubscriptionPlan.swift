@@ -24,7 +24,7 @@ public struct SubscriptionPlan: Hashable, Sendable {
     /// At that offset. If it was dropped, the subscription begins with a lag; if it is in the future, the subscription waits for it.
     case offset(UInt64)
     /// At the first record that isn't older than this, in milliseconds since 1970; if all are older, at the next one.
-    case time(Int64)
+    case time(Timestamp)
 
     /// Whether it is a place in the topic's records, rather than relative to their end.
     var isPosition: Bool {
@@ -194,7 +194,7 @@ extension Subscribe.Start {
       case .new: .new
       case .last(let count): .last(count)
       case .offset(let offset): .offset(offset)
-      case .time(let time): .time(time)
+      case .time(let time): .time(time.millisecondsSince1970)
       }
   }
 }

@@ -210,7 +210,7 @@ enum RecordVariables {
     }
     add("TOPIC", record.topic.utf8)
     add("OFFSET", "\(record.offset)".utf8)
-    add("TIME", WallTime.format(record.time).utf8)
+    add("TIME", WallTime.format(record.time.millisecondsSince1970).utf8)
     if let deliveries { add("DELIVERIES", "\(deliveries)".utf8) }
     if let key = record.key {
       // A zero byte would end the variable; a part of the key would be another key.

@@ -288,7 +288,9 @@ struct BackupBatches {
     while true {
       let current = block ?? BatchBlock(firstOffset: record.offset, bytesBefore: bytesThrough)
       block = current
-      let taken = unsafe item.withUnsafeBytes { unsafe current.append($0, count: 1, time: record.time) }
+      let taken = unsafe item.withUnsafeBytes {
+        unsafe current.append($0, count: 1, time: record.time.millisecondsSince1970)
+      }
       if taken.records == 1 { return complete }
       complete += [finish()].compactMap { $0 }
     }

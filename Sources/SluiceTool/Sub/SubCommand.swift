@@ -199,8 +199,10 @@ struct SubCommand: Command {
     case ("last", let count?): return .last(try Values.count()(count))
     case ("offset", let offset?): return .offset(try Values.count()(offset))
     case ("time", let time?) where time.hasPrefix("-"):
-      return .time(WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst()))))
-    case ("time", let time?): return .time(try WallTime.parse(time))
+      return .time(
+        Timestamp(
+          millisecondsSince1970: WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst())))))
+    case ("time", let time?): return .time(Timestamp(millisecondsSince1970: try WallTime.parse(time)))
     default:
       // The word may be right, and what is behind it missing.
       let near = Spelling.nearest(to: word, in: starts + ["last", "offset", "time"])

@@ -112,7 +112,7 @@ extension Command.Start {
     case "new": .new
     case "last": .last(UInt64(number))
     case "offset": .offset(UInt64(number))
-    case "since": .time(number)
+    case "since": .time(Timestamp(millisecondsSince1970: number))
     default: throw Mistake("there is no start \(word)")
     }
   }

@@ -125,7 +125,9 @@ final class Reader<Value: Delivered>: Subscriber, Reading, @unchecked Sendable {
       lock.withLock { state.taken[Place(offset: record.offset, attempt: value.attempt ?? 0)] = value }
     }
     (line.event, line.topic, line.offset) = ("record", record.topic, record.offset)
-    (line.time, line.attempt, line.payload) = (record.time, value.attempt ?? 0, Data(record.payload))
+    (line.time, line.attempt, line.payload) = (
+      record.time.millisecondsSince1970, value.attempt ?? 0, Data(record.payload)
+    )
     line.key = record.key.map { Data($0) }
     line.headers = record.headers.map(Line.Header.init)
     line.write()
