@@ -54,20 +54,30 @@ extension Client {
     }
   }
 
-  /// Makes a node hand over its shards to the other nodes, or cancels that. The drain persists across restarts. Returns when it is stored; the shards move
-  /// afterwards.
+  /// Drains a node: it gives its shards to the other nodes, and owns none until ``undrain(node:)``, also after restarts. Returns when this is stored;
+  /// the shards move after that.
   ///
-  /// - Parameters:
-  ///   - node: the node's name; the node need not be live at present.
-  ///   - isWanted: false to cancel the drain.
+  /// - Parameter node: the node's name; it may be down.
   /// - Throws: ``ClientError/Code/invalidTopic`` for a name that isn't one; ``ClientError/Code/storageFailed`` when the engine doesn't store it;
   ///   otherwise as ``cluster()``.
-  public func drain(_ node: String, _ isWanted: Bool = true) async throws(ClientError) {
-    try await Reply.wait { drain(node, isWanted, completion: $0) }
+  public func drain(node: String) async throws(ClientError) {
+    try await Reply.wait { drain(node: node, completion: $0) }
   }
 
-  public func drain(_ node: String, _ isWanted: Bool = true, completion: @escaping Completion<Void>) {
-    ask(ClusterDrain(node: node, wanted: isWanted), completion)
+  public func drain(node: String, completion: @escaping Completion<Void>) {
+    ask(ClusterDrain(node: node, wanted: true), completion)
+  }
+
+  /// Ends the draining of a node, which owns shards again.
+  ///
+  /// - Parameter node: as in ``drain(node:)``.
+  /// - Throws: as ``drain(node:)``.
+  public func undrain(node: String) async throws(ClientError) {
+    try await Reply.wait { undrain(node: node, completion: $0) }
+  }
+
+  public func undrain(node: String, completion: @escaping Completion<Void>) {
+    ask(ClusterDrain(node: node, wanted: false), completion)
   }
 
   /// Pins a shard to a node while that is live and isn't drained, or cancels that. The pin persists across restarts. Returns when it is stored; the shard
@@ -75,8 +85,8 @@ extension Client {
   ///
   /// - Parameters:
   ///   - shard: the shard's number.
-  ///   - node: the node's name; the node need not be live at present. Nil for the node to which the shard belongs by placement.
-  /// - Throws: ``ClientError/Code/invalidSetting`` for a shard that the cluster doesn't have; otherwise as ``drain(_:_:)``.
+  ///   - node: the node's name, which needn't live at present; nil for the node to which it belongs by itself.
+  /// - Throws: ``ClientError/Code/invalidSetting`` for a shard that the cluster doesn't have; otherwise as ``drain(node:)``.
   public func move(shard: UInt32, to node: String?) async throws(ClientError) {
     try await Reply.wait { move(shard: shard, to: node, completion: $0) }
   }

@@ -47,11 +47,11 @@ extension Client {
   ///
   /// - Throws: ``ClientError/Code/unknownTopic``; ``ClientError/Code/requestTimeout``; why the client was closed;
   ///   ``ClientError/Code/cancelled``.
-  public func topic(show name: String) async throws(ClientError) -> TopicInfo {
-    try await Reply.wait { topic(show: name, completion: $0) }
+  public func topicInfo(_ name: String) async throws(ClientError) -> TopicInfo {
+    try await Reply.wait { topicInfo(name, completion: $0) }
   }
 
-  public func topic(show name: String, completion: @escaping Completion<TopicInfo>) {
+  public func topicInfo(_ name: String, completion: @escaping Completion<TopicInfo>) {
     ask(TopicShow(topic: name), completion)
   }
 

@@ -144,7 +144,7 @@ public final class Client: Sendable {
   /// The identity that the broker has given the client, on the current or last connection; nil if the broker has no access control.
   public var identity: ClientIdentity? { core.identity }
 
-  /// Closes the connection. Published records go to the transport as far as it takes them; call ``TopicSubject/flush()`` before to be sure.
+  /// Closes the connection at once. Published records go to the transport as far as it takes them; ``shutdown(within:)`` waits until the broker has them.
   /// Subscriptions and unanswered requests end with ``ClientError/Code/closed``.
   ///
   /// From any thread; returns at once. Calling it again does nothing.
@@ -160,7 +160,7 @@ public final class Client: Sendable {
   /// A topic to subscribe to. The first subscription sends the first frame, and creates the topic if it doesn't exist.
   ///
   /// ```swift
-  /// let ticks = client.topic("ticks", as: .shared(replay: 2))
+  /// let ticks = client.topic("ticks", settings: .shared(replay: 2))
   /// ```
   ///
   /// - Parameters:
@@ -175,13 +175,13 @@ public final class Client: Sendable {
   ///     ``SubscriptionPlan/lag`` says.
   ///   - prefetch: how far the client requests ahead.
   public func topic(
-    _ name: String, as settings: TopicSettings? = nil, from start: SubscriptionPlan.Start = .replay,
+    _ name: String, settings: TopicSettings? = nil, from start: SubscriptionPlan.Start = .replay,
     where filter: RecordFilter = .all, cursor: SubscriptionPlan.Cursor? = nil,
     lag: SubscriptionPlan.Lag? = nil, prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<TopicRecord> {
     topic(
       SubscriptionPlan(
-        name, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
+        name, settings: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch))
   }
 
   /// All topics whose names match a pattern, including those created later, to subscribe to as one, with one demand.
@@ -205,7 +205,7 @@ public final class Client: Sendable {
   ///     the error. A
   ///     leading wildcard doesn't match names that start with `$` or `_inbox.`.
   ///   - start: where to begin in the topics that exist when the subscription begins.
-  ///   - lag: as in ``topic(_:as:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
+  ///   - lag: as in ``topic(_:settings:from:where:cursor:lag:prefetch:)``, for each topic. With ``SubscriptionPlan/Lag/fail`` one that lags ends the subscription.
   ///   - prefetch: how far the client requests ahead, for all topics together.
   public func topics(
     matching pattern: String, from start: SubscriptionPlan.Start = .replay, lag: SubscriptionPlan.Lag? = nil,
@@ -223,29 +223,29 @@ public final class Client: Sendable {
 
   /// A topic of values that a decoder makes of the records' payloads. `SluiceClientFoundation` has a form for JSON, without a decoder.
   ///
-  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:as:from:where:cursor:lag:prefetch:)``.
+  /// Short for ``RemoteTopic/decoded(as:decoder:decodeFailure:)`` of ``topic(_:settings:from:where:cursor:lag:prefetch:)``.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
-    _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder,
+    _ name: String, as type: Value.Type, settings: TopicSettings? = nil, decoder: Coder,
     decodeFailure: DecodeFailure = .fail, from start: SubscriptionPlan.Start = .replay,
     lag: SubscriptionPlan.Lag? = nil,
     prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Value> where Coder.Input == [UInt8] {
-    topic(name, as: settings, from: start, lag: lag, prefetch: prefetch)
+    topic(name, settings: settings, from: start, lag: lag, prefetch: prefetch)
       .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 
   /// A topic to publish to. Opens the publication at once, and creates the topic if it doesn't exist.
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. The publication to an invalid name fails with a description of the error.
-  ///   - settings: the settings stated for the topic, as in ``topic(_:as:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The producer is told what is wrong with it.
+  ///   - settings: what is stated of the topic, as in ``topic(_:settings:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
   ///   - whenFull: what ``TopicSubject/send(_:)`` does when the buffer is full.
   ///   - producer: the producer's id, for deduplication across restarts of the process. Nil for a random one, which suffices for lost
   ///     connections.
   public func subject(
-    _ name: String, as settings: TopicSettings? = nil,
+    _ name: String, settings: TopicSettings? = nil,
     acknowledgement: TopicSubject.Acknowledgement = .received,
     buffer: TopicSubject.Buffer = TopicSubject.Buffer(), whenFull: TopicSubject.WhenFull = .fail,
     producer: TopicSubject.Producer? = nil

@@ -9,7 +9,7 @@ extension Client {
   /// ```swift
   /// struct Order: Codable { var id: String, total: Int }
   ///
-  /// let large = client.topic("orders.eu", of: Order.self)
+  /// let large = client.topic("orders.eu", as: Order.self)
   ///   .filter { $0.total > 1_000 }
   ///   .sink { print($0) } receiveValue: { print($0.id) }
   /// ```
@@ -24,11 +24,11 @@ extension Client {
   ///   - lag: what happens when records are dropped before the subscriber requests them; nil for the topic's setting.
   ///   - prefetch: how far the client requests ahead.
   public func topic<Value: Decodable & SendableMetatype, Coder: TopLevelDecoder & Sendable>(
-    _ name: String, of type: Value.Type, as settings: TopicSettings? = nil, decoder: Coder = JSONDecoder(),
+    _ name: String, as type: Value.Type, settings: TopicSettings? = nil, decoder: Coder = JSONDecoder(),
     decodeFailure: DecodeFailure = .fail, from start: SubscriptionPlan.Start = .replay,
     lag: SubscriptionPlan.Lag? = nil, prefetch: SubscriptionPlan.Prefetch = .byRequest
   ) -> RemoteTopic<Value> where Coder.Input == Data {
-    topic(name, as: settings, from: start, lag: lag, prefetch: prefetch)
+    topic(name, settings: settings, from: start, lag: lag, prefetch: prefetch)
       .decoded(as: type, decoder: decoder, decodeFailure: decodeFailure)
   }
 }

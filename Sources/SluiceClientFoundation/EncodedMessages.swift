@@ -32,11 +32,13 @@ extension TopicSubject {
   /// try subject.send(encoding: order, key: order.id)
   /// ```
   ///
+  /// - Returns: as ``TopicSubject/send(_:)``.
   /// - Throws: ``ClientError/Code/encodeFailed``; nothing is sent then.
+  @discardableResult
   public func send<Value: Encodable, Coder: TopLevelEncoder>(
     encoding value: Value, encoder: Coder = JSONEncoder(), key: String? = nil,
     headers: [Message.Header] = []
-  ) throws(ClientError) where Coder.Output == Data {
+  ) throws(ClientError) -> SendResult where Coder.Output == Data {
     send(try Message(encoding: value, encoder: encoder, key: key, headers: headers))
   }
 

@@ -25,7 +25,7 @@ struct CompactClusterTests {
     private let subject: TopicSubject
 
     init(_ topic: String, _ client: Client) {
-      subject = client.subject(topic, as: CompactClusterTests.settings, producer: .init(id: 7))
+      subject = client.subject(topic, settings: CompactClusterTests.settings, producer: .init(id: 7))
     }
 
     /// - Parameter text: empty to delete the key.

@@ -3,10 +3,11 @@ import SluiceClient
 import SluiceIO
 import SluiceSimulation
 
-/// Members of a group that acknowledge each record, immediately or later, retry some, and leave with others.
+/// Members of a group that acknowledge each record, at once or later, retry some, and leave with others.
 ///
-/// The oracle: a record is redelivered until it is acknowledged, and never after the engine has stored the acknowledgement.
-// @unchecked: used by one thread.
+/// The oracle: a record comes again until it is acknowledged, and never again once the engine has stored that it was; and a
+/// retry that is stored comes at its time.
+// @unchecked: one thread uses it.
 final class GroupLoad: StoryLoad, @unchecked Sendable {
   private static let name = "workers"
   /// How long a delivery to one member may still arrive after another member's acknowledgement was stored: as long as a relaying node may be stalled, or a
@@ -18,6 +19,8 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
   private let clients: [Client]
   private let flaw: LoadFlaw?
   private let options: GroupOptions
+  private var delays: SeededRandom
+  private let clockStart: Int64
   private var members: [AnyCancellable?] = []
   private var held: [(member: Int, delivery: Delivery)] = []
   /// The time at which the faults ended.
@@ -31,7 +34,12 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     self.producer = producer
     self.clients = clients
     self.flaw = flaw
-    options = GroupOptions(acknowledgement: .explicit, deadline: cluster.pick([nil, .seconds(2)]))
+    clockStart = Self.clockStart(cluster.world)
+    // Apart, so that stories stay the same.
+    delays = SeededRandom(seed: cluster.world.seed &* 0x2545_f491)
+    options = GroupOptions(
+      acknowledgement: .explicit, deadline: cluster.pick([nil, .seconds(2)]),
+      retryBackoff: delays.oneIn(2) ? .milliseconds(500) ... .seconds(3) : nil)
     cluster.stored.watch(Self.name)
     for index in 0..<2 {
       members.append(nil)
@@ -68,24 +76,42 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     {
       notes.note("\(offset) came again (delivery \(delivery.count)), and is stored as done with")
     }
+    checkTime(of: delivery)
     deliveries[Int(offset), default: 0] += 1
     if deliveries[Int(offset)]! > 1 { notes.count("delivered again") }
     if end != nil { return settle(delivery) }
     switch cluster.world.random.next(in: 0...9) {
     case 0:
-      delivery.refuse()
-      notes.count("refused")
+      delivery.retry(after: delays.oneIn(2) ? nil : delays.next(in: .zero ... .seconds(5)))
+      notes.count("retried")
     case 1...3: held.append((member, delivery))
     default: settle(delivery)
     }
   }
 
-  /// Whether the faults have ended, and delayed frames have arrived.
+  /// Delays are those of the wall clock only while it isn't set.
+  private func checkTime(of delivery: Delivery) {
+    let (offset, time) = (delivery.record.offset, cluster.world.wallClock)
+    guard clockStart == Self.clockStart(cluster.world),
+      let retry = cluster.stored.retryTime(of: offset, delivery: delivery.count, in: Self.name),
+      time + 1 < retry
+    else { return }
+    notes.note("\(offset) came again (delivery \(delivery.count)) \(retry - time) ms before its time")
+  }
+
+  /// What the wall clock would have shown at 0 as it is set now.
+  private static func clockStart(_ world: SimulatedWorld) -> Int64 {
+    world.wallClock - Int64(world.now.nanoseconds / 1_000_000)
+  }
+
+  /// Whether the faults have ended, and what they had held up has come.
   private var isWhole: Bool { end.map { $0 + .seconds(1) < cluster.world.now } ?? false }
 
   private func settle(_ delivery: Delivery) {
     notes.count("acknowledged")
-    if flaw == .refusesForAcknowledging, delivery.record.offset % 5 == 3 { return delivery.refuse() }
+    if flaw == .retriesForAcknowledging, delivery.record.offset % 5 == 3 {
+      return delivery.retry(after: .zero)
+    }
     delivery.acknowledge()
   }
 

@@ -18,7 +18,7 @@ struct RecordLimitTests {
       let client = try cluster.client(of: name)
       let limit = client.broker.maximumRecord
       #expect((600_000...744 << 10).contains(limit))
-      let subject = client.subject("orders", as: WholeClusterTests.durable, acknowledgement: .durable)
+      let subject = client.subject("orders", settings: WholeClusterTests.durable, acknowledgement: .durable)
       let refused = #expect(throws: ClientError.self) {
         try cluster.wait { subject.publish(Message([UInt8](repeating: 1, count: limit + 1)), completion: $0) }
       }
@@ -37,7 +37,7 @@ struct RecordLimitTests {
     #expect(client.broker.maximumRecord == 1 << 20)
     cluster.healEngine(for: "a")
     #expect(cluster.settle())
-    let subject = client.subject("orders", as: WholeClusterTests.durable, acknowledgement: .durable)
+    let subject = client.subject("orders", settings: WholeClusterTests.durable, acknowledgement: .durable)
     let refused = #expect(throws: ClientError.self) {
       try cluster.wait { subject.publish(Message([UInt8](repeating: 1, count: 1 << 20)), completion: $0) }
     }

@@ -41,7 +41,7 @@ struct RelayedNamesTests {
     cluster.world.run(for: .seconds(3))
     for node in [owner, other, third] {
       let asking = try cluster.client(of: node)
-      let info = try cluster.wait { asking.topic(show: "orders", completion: $0) }
+      let info = try cluster.wait { asking.topicInfo("orders", completion: $0) }
       #expect(info.subscriptions.map(\.client) == ["worker"], "\(node)")
       #expect(info.subscriptions.map(\.node) == [other], "\(node)")
       #expect(info.publications.map(\.client) == ["shop"], "\(node)")
@@ -77,7 +77,7 @@ struct RelayedNamesTests {
     let asking = try cluster.client(of: owner)
     func named() throws -> [String] {
       cluster.world.run(for: .seconds(1))
-      let info = try cluster.wait { asking.topic(show: "orders", completion: $0) }
+      let info = try cluster.wait { asking.topicInfo("orders", completion: $0) }
       #expect(info.subscriptions.map(\.node) == [other])
       return info.subscriptions.map(\.client)
     }
@@ -116,7 +116,7 @@ struct RelayedNamesTests {
     #expect(producers.allSatisfy { !$0.isDone })
     for node in ["a", "b", "c"] {
       let asking = try cluster.client(of: node)
-      let info = try cluster.wait { asking.topic(show: "orders", completion: $0) }
+      let info = try cluster.wait { asking.topicInfo("orders", completion: $0) }
       #expect(info.publications.map(\.client).sorted() == ["mill", "shop"], "\(node)")
       #expect(info.publications.allSatisfy { $0.node == other && $0.reason == .storageFull }, "\(node)")
       #expect(info.summary.publications == 2, "\(node)")
@@ -124,7 +124,7 @@ struct RelayedNamesTests {
     clients[1].close()
     cluster.world.run(for: .seconds(90))
     let asking = try cluster.client(of: owner)
-    let info = try cluster.wait { asking.topic(show: "orders", completion: $0) }
+    let info = try cluster.wait { asking.topicInfo("orders", completion: $0) }
     #expect(info.publications.map(\.client) == ["shop"])
   }
 

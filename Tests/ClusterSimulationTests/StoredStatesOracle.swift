@@ -18,6 +18,8 @@ final class StoredStatesOracle {
     /// For a group: when each record was first stored as done, by offset; and the records that aren't done.
     var done: [UInt64: MonotonicTime] = [:]
     var open: Set<UInt64> = []
+    /// Of records that wait for their retry, by offset: the number of their next delivery, and its time by the wall clock.
+    var retries: [UInt64: (delivery: Int, time: Int64)] = [:]
     var frontier: UInt64 = 0
   }
 
@@ -48,7 +50,12 @@ final class StoredStatesOracle {
     histories[group].map { "through \($0.frontier) but for \($0.open.sorted())" } ?? "nothing"
   }
 
-  /// The last stored position of a cursor; 0 if there is none.
+  /// The time of a delivery by the wall clock, if it is stored that the record waits for it.
+  func retryTime(of offset: UInt64, delivery: Int, in group: String) -> Int64? {
+    histories[group]?.retries[offset].flatMap { $0.delivery == delivery ? $0.time : nil }
+  }
+
+  /// Where a cursor stood when it was stored last; 0 before it was.
   func place(of cursor: String) -> UInt64 { histories[cursor]?.place ?? 0 }
 
   func committed(_ stream: String, _ message: StreamContents.Message, at time: MonotonicTime) {
@@ -119,6 +126,11 @@ final class StoredStatesOracle {
   private func note(_ state: GroupState.Snapshot, of name: String, at time: MonotonicTime) {
     var history = histories[name] ?? History()
     history.open = Set(state.entries.map(\.offset))
+    history.retries = [:]
+    for entry in state.entries {
+      guard let time = entry.retryAt else { continue }
+      history.retries[entry.offset] = (Int(entry.deliveries) + 1, time)
+    }
     if state.frontier < history.frontier {
       problems.append("group \(name) is stored at \(state.frontier), behind \(history.frontier)")
     }

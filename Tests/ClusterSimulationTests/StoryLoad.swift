@@ -40,8 +40,8 @@ enum LoadFlaw: CaseIterable {
   case lostAnswer
   /// Some requests get another request's reply.
   case wrongAnswer
-  /// A group's member retries records that the oracle counts as acknowledged.
-  case refusesForAcknowledging
-  /// The oracle learns of trims that aren't made.
+  /// A group's member retries what the oracle takes for acknowledged.
+  case retriesForAcknowledging
+  /// The oracle is told of trims that aren't made.
   case forgetsTrim
 }

@@ -20,7 +20,7 @@ final class NumberedProducer: @unchecked Sendable {
     self.settings = settings
     self.id = id
     self.client = client
-    subject = client.subject(topic, as: settings, producer: id.map { .init(id: $0) })
+    subject = client.subject(topic, settings: settings, producer: id.map { .init(id: $0) })
   }
 
   func publish(_ count: Int) {
@@ -58,7 +58,7 @@ final class NumberedProducer: @unchecked Sendable {
     guard let id else { return }
     life += 1
     subject = client.subject(
-      topic, as: settings, producer: .init(id: id, firstSequence: UInt64(acknowledged)))
+      topic, settings: settings, producer: .init(id: id, firstSequence: UInt64(acknowledged)))
     for number in acknowledged..<sent { publish(number: number) }
   }
 

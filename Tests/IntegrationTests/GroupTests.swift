@@ -95,7 +95,7 @@ import Testing
     try first.join("jobs", "workers", stream: 1, settings, granted: 3)
     try publish(["a", "b", "c", "d"], to: "jobs", producer)
     try first.receiveShare(3, stream: 1)
-    try first.settle(.done, 1, stream: 1)
+    try first.settle(.acknowledge, 1, stream: 1)
     try first.roundTrip()
     // One delivery returns by CANCEL, one with its connection.
     try first.join("jobs", "workers", stream: 2, settings, granted: 1)
@@ -113,9 +113,9 @@ import Testing
     // The first member returns and acknowledges an old delivery. A newer delivery exists, so this has no effect.
     let back = try broker.client("first")
     try back.join("jobs", "workers", stream: 1, settings, granted: 0)
-    try back.send(Settle(.done, delivery: 1, firstOffset: 0, count: 1), stream: 1)
+    try back.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1), stream: 1)
     try back.roundTrip()
-    try second.settle(.again, 0, stream: 1)
+    try second.settle(.retry, 0, stream: 1)
     try second.receiveShare(4, stream: 1)
     #expect(second.members[1]!.records[3].text == "a")
     #expect(second.members[1]!.records[3].delivery == 3)
@@ -133,11 +133,11 @@ import Testing
     let again = try broker.client("first")
     try again.join("jobs", "workers", stream: 1, settings, granted: 0)
     try eventually("the first is gone") { try producer.show("jobs").subscriptions.count == 1 }
-    try again.send(Settle(.done, delivery: 1, firstOffset: 0, count: 1), stream: 1)
+    try again.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1), stream: 1)
     try again.ask(5, stream: 1)
     try again.receiveShare(1, stream: 1)
     #expect(again.members[1]!.texts == ["b"])
-    try again.settle(.done, 0, stream: 1)
+    try again.settle(.acknowledge, 0, stream: 1)
     try producer.end("jobs")
     try again.receive(until: "the end") { again.members[1]!.isOver }
     #expect(again.members[1]!.ending == .finished)
@@ -167,13 +167,13 @@ import Testing
     try producer.publish(record("poison", key: "the key", headers: ["kind": "bad"]), stream: 1)
     try producer.publish(["hopeless", "fine"], stream: 1)
     try member.receiveShare(3, stream: 1)
-    try member.settle(.again, 0, stream: 1)
-    try member.settle(.dead, 1, stream: 1)
-    try member.settle(.done, 2, stream: 1)
+    try member.settle(.retry, 0, stream: 1)
+    try member.settle(.reject, 1, stream: 1)
+    try member.settle(.acknowledge, 2, stream: 1)
     try member.receiveShare(4, stream: 1)
     #expect(member.members[1]!.records[3].offset == 0)
     #expect(member.members[1]!.records[3].delivery == 2)
-    try member.settle(.again, 3, stream: 1)
+    try member.settle(.retry, 3, stream: 1)
     try producer.end("jobs", stream: 2)
     try member.receive(until: "the end") { member.members[1]!.isOver }
 
@@ -190,7 +190,7 @@ import Testing
     #expect(
       letters[1].headers == [
         "kind": "bad", "sluice-dead-topic": "jobs", "sluice-dead-group": "workers", "sluice-dead-offset": "0",
-        "sluice-dead-deliveries": "2", "sluice-dead-reason": "refused",
+        "sluice-dead-deliveries": "2", "sluice-dead-reason": "retried",
       ])
   }
 
@@ -222,8 +222,8 @@ import Testing
     try publish(["a", "b"], to: "jobs", producer)
     try producer.end("jobs")
     try member.receiveShare(2, stream: 1)
-    try member.settle(.dead, 0, stream: 1)
-    try member.settle(.done, 1, stream: 1)
+    try member.settle(.reject, 0, stream: 1)
+    try member.settle(.acknowledge, 1, stream: 1)
     try member.roundTrip()
     #expect(!member.members[1]!.isOver)
     // Once the topic can be written to again, the group continues.
@@ -253,14 +253,14 @@ import Testing
     }
     #expect(payloads(first) == ["x1", "--"])
     #expect(payloads(second) == ["y1"])
-    // After a retry it precedes later records. The second member gets it, since it has waited longest.
-    try first.settle(.again, 0, stream: 1)
+    // Refused, it comes before those behind it; it is the second's turn, which has waited longest.
+    try first.settle(.retry, 0, stream: 1)
     try second.receiveShare(2, stream: 1)
     #expect(payloads(second) == ["y1", "x1"])
-    try second.settle(.done, 0, stream: 1)
+    try second.settle(.acknowledge, 0, stream: 1)
     try first.receiveShare(3, stream: 1)
     #expect(payloads(first) == ["x1", "--", "y2"])
-    try second.settle(.done, 1, stream: 1)
+    try second.settle(.acknowledge, 1, stream: 1)
     try second.receiveShare(3, stream: 1)
     #expect(payloads(second) == ["y1", "x1", "x2"])
   }
@@ -308,7 +308,7 @@ import Testing
     #expect(try client.show("jobs").summary.subscriptions == 2)
 
     try client.subscribe("jobs", stream: 3)
-    try client.send(Settle(.done, delivery: 1, firstOffset: 0, count: 1), stream: 3)
+    try client.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1), stream: 3)
     try client.receiveEnd(stream: 3)
     #expect(client.events(3).last == .fault(.unsupported))
   }
@@ -329,7 +329,7 @@ import Testing
     }
     try member.roundTrip()
     #expect(member.members[1]!.records.count == 2)
-    try member.send(Settle(.again, delivery: 1, firstOffset: 0, count: .max), stream: 1)
+    try member.send(Settle(.retry, delivery: 1, firstOffset: 0, count: .max), stream: 1)
     try member.ask(5, stream: 1)
     try member.receiveShare(5, stream: 1)
     #expect(member.members[1]!.texts == ["a", "b", "a", "b", "c"])
@@ -381,8 +381,8 @@ import Testing
     let payload = [UInt8](repeating: 7, count: 10_000)
     for _ in 0..<300 { try producer.publish([payload], stream: 1) }
     try member.receiveShare(300, stream: 1)
-    try member.send(Settle(.done, delivery: 1, firstOffset: 1, count: 298), stream: 1)
-    try member.send(Settle(.again, delivery: 1, firstOffset: 0, count: 1), stream: 1)
+    try member.send(Settle(.acknowledge, delivery: 1, firstOffset: 1, count: 298), stream: 1)
+    try member.send(Settle(.retry, delivery: 1, firstOffset: 0, count: 1), stream: 1)
     try member.ask(301, stream: 1)
     try member.receiveShare(301, stream: 1)
     #expect(member.members[1]!.records[300].offset == 0)
@@ -473,7 +473,7 @@ import Testing
     try publish(["a", "b"], to: "jobs", producer)
     try member.receiveShare(2, stream: 1)
     try producer.end("jobs")
-    try member.settle(.done, 0, 1, stream: 1)
+    try member.settle(.acknowledge, 0, 1, stream: 1)
     try member.receive(until: "the end") { member.members[1]!.isOver }
     #expect(member.members[1]!.ending == .finished)
     let second = try member.join("jobs", "workers", stream: 2)

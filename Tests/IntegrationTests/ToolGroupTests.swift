@@ -47,7 +47,7 @@ import Testing
     #expect(lines(last) == [])
   }
 
-  @Test func whatACommandRefusesGoesToTheDeadLetters() throws {
+  @Test func aRecordWhoseCommandFailsGoesToTheDeadLetters() throws {
     let broker = try BrokerProcess()
     let producer = try broker.client("producer")
     try producer.publishAll(["good", "bad", "better"], to: "jobs")
@@ -57,12 +57,51 @@ import Testing
       "--from", "earliest", "--exec", "grep -v bad && echo try $SLUICE_DELIVERIES")
     #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
     #expect(lines(worker) == ["good", "try 1", "better", "try 1"])
-    #expect(worker.standardError.lines.count { $0.contains("goes back to its group") } == 3)
+    #expect(worker.standardError.lines.count { $0.contains("retried") } == 3)
     let letters = try broker.sluice(
       "sub", "dead", "--until-live", "--format",
       "{payload} {header:sluice-dead-reason} {header:sluice-dead-deliveries}")
     #expect(try letters.waitForExit() == .code(0))
-    #expect(lines(letters) == ["bad refused 3"])
+    #expect(lines(letters) == ["bad retried 3"])
+  }
+
+  @Test func aCommandRejectsItsRecordByItsExitStatus() throws {
+    let broker = try BrokerProcess()
+    let producer = try broker.client("producer")
+    try producer.publishAll(["good", "bad"], to: "jobs")
+    try producer.end("jobs")
+    let worker = try broker.sluice(
+      "sub", "jobs", "--group", "workers", "--ack", "explicit", "--dead-letters", "dead", "--from",
+      "earliest",
+      "--exec", "grep -v bad || exit 65")
+    #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
+    #expect(worker.standardError.lines.count { $0.contains("the record is rejected") } == 1)
+    let letters = try broker.sluice(
+      "sub", "dead", "--until-live", "--format", "{payload} {header:sluice-dead-reason}")
+    #expect(try letters.waitForExit() == .code(0))
+    #expect(lines(letters) == ["bad rejected"])
+  }
+
+  @Test func aRetryWaitsAndIsShown() throws {
+    let broker = try BrokerProcess()
+    let producer = try broker.client("producer")
+    try producer.publishAll(["bad", "good"], to: "jobs")
+    let worker = try broker.sluice(
+      "sub", "jobs", "--group", "workers", "--ack", "explicit", "--retry-backoff", "1h..24h", "--from",
+      "earliest", "--count", "2", "--exec", "grep -v bad")
+    #expect(try worker.waitForExit() == .code(0), "\(worker.messages)")
+    let shown = try broker.sluice("group", "show", "jobs", "workers")
+    #expect(try shown.waitForExit() == .code(0))
+    #expect(shown.standardOutput.text.contains("1 record, the next retry in 59 min"))
+    let listed = try broker.sluice("group", "list", "--json")
+    #expect(try listed.waitForExit() == .code(0))
+    #expect(listed.standardOutput.text.contains("\"delayed\":1,\"next_retry_ms\":3"))
+    // Another delay than the group's is the member's own affair.
+    try producer.publishAll(["bad"], to: "jobs")
+    let other = try broker.sluice(
+      "sub", "jobs", "--group", "workers", "--ack", "explicit", "--retry-backoff", "1h..24h", "--retry-after",
+      "1ms", "--count", "3", "--exec", "grep -v bad || test $SLUICE_DELIVERIES -gt 2")
+    #expect(try other.waitForExit() == .code(0), "\(other.messages)")
   }
 
   @Test func aGroupOfOtherSettingsIsSaidSo() throws {

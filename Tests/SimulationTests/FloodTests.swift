@@ -68,7 +68,7 @@ import Testing
     // 500 frames that each scan 4,000 records: 2,000,000 in all. A turn scans only a limited number.
     member.forget()
     for _ in 0..<500 {
-      member.send(Settle(.done, delivery: 9, firstOffset: 0, count: .max), stream: 1)
+      member.send(Settle(.acknowledge, delivery: 9, firstOffset: 0, count: .max), stream: 1)
     }
     member.send(Ping(token: 1), stream: 0)
     other.forget()

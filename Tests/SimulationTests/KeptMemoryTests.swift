@@ -166,15 +166,15 @@ import Testing
 
     // Other state uses the remaining memory.
     kept.add(Self.memory)
-    member.send(Settle(.done, delivery: 1, firstOffset: 0, count: 2_000), stream: 1)
+    member.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 2_000), stream: 1)
     producer.publish([[UInt8]](repeating: [1], count: 100), from: 2_000, stream: 1)
     small.settle()
     #expect(group.core.withLock { $0.state.outstanding } == KeptMemory.leastGroupRecords)
-    member.send(Settle(.done, delivery: 1, firstOffset: 2_000, count: 16), stream: 1)
+    member.send(Settle(.acknowledge, delivery: 1, firstOffset: 2_000, count: 16), stream: 1)
     small.settle()
     #expect(group.core.withLock { $0.state.floor } == 2_016)
     kept.add(-Self.memory)
-    member.send(Settle(.done, delivery: 1, firstOffset: 2_016, count: 1), stream: 1)
+    member.send(Settle(.acknowledge, delivery: 1, firstOffset: 2_016, count: 1), stream: 1)
     small.settle()
     #expect(group.core.withLock { $0.state.outstanding } == 83)
   }

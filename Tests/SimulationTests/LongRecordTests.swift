@@ -115,7 +115,7 @@ struct LongRecordTests {
     let offsets = member.records(on: 1).map(\.offset)
     #expect(offsets == [0, 2, 4, 6])
     for offset in offsets {
-      member.send(Settle(.dead, delivery: 1, firstOffset: offset, count: 1), stream: 1)
+      member.send(Settle(.reject, delivery: 1, firstOffset: offset, count: 1), stream: 1)
     }
     scene.settle(.seconds(5))
     #expect(scene.broker.core.registry.find("letters")?.summary.nextOffset == 4)

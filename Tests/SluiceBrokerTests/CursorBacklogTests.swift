@@ -51,7 +51,7 @@ import Testing
     setting.publish([1, 1], from: 0, by: publisher)
     setting.run(for: .milliseconds(10))
     for delivery in 1...2 as ClosedRange<UInt32> {
-      member.send(Settle(.again, delivery: delivery, firstOffset: 0, count: 1).encoded(stream: 1))
+      member.send(Settle(.retry, delivery: delivery, firstOffset: 0, count: 1).encoded(stream: 1))
       setting.run(for: .milliseconds(10))
     }
     let group = try #require(try cursors(setting).first)

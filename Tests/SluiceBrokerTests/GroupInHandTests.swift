@@ -24,7 +24,7 @@ import Testing
       setting.publish([Int](repeating: 100_000, count: 10), from: UInt64(number * 10), by: publisher)
     }
     setting.run(for: .milliseconds(10))
-    other.send(Settle(.done, delivery: 1, firstOffset: 0, count: 200).encoded(stream: 1))
+    other.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 200).encoded(stream: 1))
     setting.run(for: .milliseconds(10))
     slow.pauseReading(false)
     setting.run(for: .seconds(1))

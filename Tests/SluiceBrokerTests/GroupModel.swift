@@ -10,6 +10,7 @@ struct GroupModel {
     case unseen
     case out(member: Int, until: UInt64)
     case due
+    case delayed(until: UInt64)
     case waiting
     case deadLetter
     case done
@@ -113,7 +114,7 @@ struct GroupModel {
         records[offset].place = .due
         records[offset].deliveries -= 1
       } else if rules.isExplicit {
-        takeBack(offset)
+        takeBack(offset, after: 0, now: 0)
       }
     }
   }
@@ -121,9 +122,26 @@ struct GroupModel {
   /// With automatic acknowledgement, completes the record.
   mutating func sent(_ offset: UInt64) { finish(Int(offset)) }
 
-  private mutating func takeBack(_ offset: Int) {
+  /// - Parameter delay: in milliseconds.
+  private mutating func takeBack(_ offset: Int, after delay: UInt32, now: UInt64) {
     if rules.deliveries > 0, records[offset].deliveries >= rules.deliveries { return deadLetter(offset) }
-    records[offset].place = .due
+    records[offset].place = delay == 0 ? .due : .delayed(until: now + UInt64(delay) * 1_000_000)
+  }
+
+  /// The group's own delay of a record, in milliseconds.
+  private func backoff(_ offset: Int) -> UInt32 {
+    var delay = rules.retryBackoff.first
+    for _ in 1..<max(records[offset].deliveries, 1) { delay = min(delay * 2, rules.retryBackoff.longest) }
+    return delay
+  }
+
+  var delayed: Int {
+    records.count { if case .delayed = $0.place { true } else { false } }
+  }
+
+  /// When the next delay ends; nil without any.
+  var nextRetry: UInt64? {
+    records.compactMap { if case .delayed(let until) = $0.place { until } else { nil } }.min()
   }
 
   private mutating func deadLetter(_ offset: Int) {
@@ -139,10 +157,12 @@ struct GroupModel {
       let offset = Int(offset)
       guard offset < records.count, records[offset].deliveries == frame.delivery else { continue }
       switch (records[offset].place, frame.verdict) {
-      case (.out, .done), (.due, .done), (.deadLetter, .done): finish(offset)
-      case (.out, .again): takeBack(offset)
-      case (.out, .dead), (.due, .dead): deadLetter(offset)
-      case (.out(let member, _), .working):
+      case (.out, .acknowledge), (.due, .acknowledge), (.delayed, .acknowledge), (.deadLetter, .acknowledge):
+        finish(offset)
+      case (.out, .retry):
+        takeBack(offset, after: frame.delay == Settle.byBackoff ? backoff(offset) : frame.delay, now: now)
+      case (.out, .reject), (.due, .reject), (.delayed, .reject): deadLetter(offset)
+      case (.out(let member, _), .extend):
         guard let deadline = rules.deadline else { continue }
         records[offset].place = .out(member: member, until: now + UInt64(deadline.clampedNanoseconds))
       default: break
@@ -152,7 +172,11 @@ struct GroupModel {
 
   mutating func expire(now: UInt64) {
     for offset in records.indices {
-      if case .out(_, let until) = records[offset].place, until <= now { takeBack(offset) }
+      switch records[offset].place {
+      case .out(_, let until) where until <= now: takeBack(offset, after: backoff(offset), now: now)
+      default: break
+      }
+      if case .delayed(let until) = records[offset].place, until <= now { records[offset].place = .due }
     }
   }
 

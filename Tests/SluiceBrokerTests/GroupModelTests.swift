@@ -74,14 +74,26 @@ struct GroupModelTests {
     ("explicit", GroupState.Rules(isExplicit: true)),
     (
       "explicit with limits",
-      GroupState.Rules(isExplicit: true, deadline: .nanoseconds(50), deliveries: 3, hasDeadLetters: true)
+      GroupState.Rules(isExplicit: true, deadline: .milliseconds(50), deliveries: 3, hasDeadLetters: true)
     ),
-    ("dropping", GroupState.Rules(isExplicit: true, deadline: .nanoseconds(20), deliveries: 2)),
+    ("dropping", GroupState.Rules(isExplicit: true, deadline: .milliseconds(20), deliveries: 2)),
+    (
+      "with a backoff",
+      GroupState.Rules(
+        isExplicit: true, deadline: .milliseconds(30), deliveries: 5, hasDeadLetters: true,
+        retryBackoff: .init(first: 7, longest: 25))
+    ),
     ("by key", GroupState.Rules(isExplicit: true, isOrdered: true, looksAtRecords: true)),
+    (
+      "by key with a backoff",
+      GroupState.Rules(
+        isExplicit: true, isOrdered: true, deadline: .milliseconds(30),
+        retryBackoff: .init(first: 3, longest: 50), looksAtRecords: true)
+    ),
     (
       "by key with limits",
       GroupState.Rules(
-        isExplicit: true, isOrdered: true, deadline: .nanoseconds(40), deliveries: 3, hasDeadLetters: true,
+        isExplicit: true, isOrdered: true, deadline: .milliseconds(40), deliveries: 3, hasDeadLetters: true,
         looksAtRecords: true)
     ),
   ]
@@ -94,7 +106,7 @@ struct GroupModelTests {
       var pair = Pair(rules, limit: Int.random(in: 1...24, using: &random))
       var members: [Int] = []
       for _ in 0..<250 {
-        pair.now += UInt64.random(in: 0...8, using: &random)
+        pair.now += UInt64.random(in: 0...8, using: &random) * 1_000_000
         let member = members.randomElement(using: &random)
         switch Int.random(in: 0..<20, using: &random) {
         case 0..<4:
@@ -125,9 +137,11 @@ struct GroupModelTests {
             let record = records.randomElement(using: &random)
           else { break }
           let frame = Settle(
-            [.done, .done, .done, .again, .dead, .working].randomElement(using: &random)!,
+            [.acknowledge, .acknowledge, .acknowledge, .retry, .retry, .reject, .extend]
+              .randomElement(using: &random)!,
             delivery: record.delivery, firstOffset: record.offset,
-            count: [1, 1, 2, 5, 1_000].randomElement(using: &random)!)
+            count: [1, 1, 2, 5, 1_000].randomElement(using: &random)!,
+            delay: [0, 1, 20, 90, Settle.byBackoff, Settle.byBackoff].randomElement(using: &random)!)
           pair.model.settle(frame, now: pair.now)
           // Settle in parts of a few records each.
           var rest: Settle? = frame
@@ -153,6 +167,8 @@ struct GroupModelTests {
         if rules.isExplicit { #expect(pair.state.floor == UInt64(pair.model.floor)) }
         #expect(pair.state.floor <= UInt64(pair.model.floor))
         #expect(pair.state.counts.dropped == pair.model.dropped)
+        #expect(pair.state.delayed == pair.model.delayed)
+        #expect(pair.state.nextRetry?.nanoseconds == pair.model.nextRetry)
       }
       try finish(&pair, members)
     }
@@ -168,11 +184,14 @@ struct GroupModelTests {
     }
     let last = pair.state.join()
     for _ in 0..<10_000 where !pair.state.isDone(through: UInt64(pair.model.records.count)) {
+      pair.now += 50_000_000
+      pair.model.expire(now: pair.now)
+      pair.state.expire(now: pair.time)
       pair.model.setRoom(7, of: last)
       pair.state.setRoom(7, of: last)
       pair.distribute()
       for run in pair.unsent[last] ?? [] where pair.state.rules.isExplicit {
-        let frame = Settle(.done, delivery: run.delivery, firstOffset: run.first, count: 1)
+        let frame = Settle(.acknowledge, delivery: run.delivery, firstOffset: run.first, count: 1)
         pair.model.settle(frame, now: pair.now)
         pair.state.settle(frame, now: pair.time)
       }

@@ -13,6 +13,7 @@ import Testing
     return rules
   }()
   private let now = MonotonicTime(nanoseconds: 0)
+  private static let clocks = ClockReading(now: MonotonicTime(nanoseconds: 0), wallClock: 0)
 
   /// A group whose records 0 to 3 were rejected.
   private func group() -> GroupState {
@@ -20,7 +21,7 @@ import Testing
     let member = group.join()
     group.setRoom(10, of: member)
     group.distribute(before: 4, now: now)
-    group.settle(Settle(.dead, delivery: 1, firstOffset: 0, count: 4), now: now)
+    group.settle(Settle(.reject, delivery: 1, firstOffset: 0, count: 4), now: now)
     return group
   }
 
@@ -32,9 +33,9 @@ import Testing
     var group = group()
     #expect(group.nextDeadLetter()?.offset == 0)
     group.numberDeadLetter(0)
-    // Before it has a sequence, a member may still acknowledge a dead letter.
-    settle(.done, 0, &group)
-    settle(.done, 1, &group)
+    // Without a number a member may still be done with it.
+    settle(.acknowledge, 0, &group)
+    settle(.acknowledge, 1, &group)
     #expect(group.nextDeadLetter()?.offset == 0)
     #expect(group.outbox == GroupOutbox(next: 0, offset: 0))
     group.deadLetterDone(0, isKept: true)
@@ -51,10 +52,10 @@ import Testing
   @Test func theNextOwnerLearnsFromTheTopicWhetherTheRecordIsThere() {
     var group = group()
     group.numberDeadLetter(0)
-    let snapshot = group.snapshot
+    let snapshot = group.snapshot(at: Self.clocks)
     #expect(snapshot.outbox == GroupOutbox(next: 0, offset: 0))
     for isThere in [true, false] {
-      var next = GroupState(Self.rules, restoring: snapshot, limit: 10)
+      var next = GroupState(Self.rules, restoring: snapshot, limit: 10, at: Self.clocks)
       next._checkInvariants()
       #expect(next.nextDeadLetter()?.offset == 0)
       next.deadLettersKept(before: isThere ? 1 : 0)
@@ -67,10 +68,10 @@ import Testing
   @Test func aNumberOfARecordThatTheTopicHasLostIsNotUsedBeforeItIsKnownToBeFree() {
     var group = group()
     group.numberDeadLetter(0)
-    var snapshot = group.snapshot
+    var snapshot = group.snapshot(at: Self.clocks)
     snapshot.cut(at: 0)
     #expect(snapshot.outbox == GroupOutbox(next: 0))
-    var next = GroupState(Self.rules, restoring: snapshot, limit: 10)
+    var next = GroupState(Self.rules, restoring: snapshot, limit: 10, at: Self.clocks)
     next.deadLettersKept(before: 1)
     #expect(next.outbox == GroupOutbox(next: 1))
     #expect(next.counts.deadLetters == 0)
@@ -79,7 +80,7 @@ import Testing
   @Test func itIsStored() throws {
     let group = group()
     for outbox in [GroupOutbox(), GroupOutbox(next: 7), GroupOutbox(next: 7, offset: 3)] {
-      var state = group.snapshot
+      var state = group.snapshot(at: Self.clocks)
       state.outbox = outbox
       let stored = StoredGroup(epoch: 1, seed: 2, settings: JoinGroup.Settings(), state: state)
       let bytes = stored.encoded()
@@ -93,7 +94,7 @@ import Testing
         #expect(throws: (any Error).self) { try StoredGroup(decoding: Array(bytes[..<length])) }
       }
     }
-    var state = group.snapshot
+    var state = group.snapshot(at: Self.clocks)
     state.outbox = GroupOutbox(next: 7, offset: 9)
     let stored = StoredGroup(epoch: 1, seed: 2, settings: JoinGroup.Settings(), state: state)
     #expect(throws: (any Error).self) { try StoredGroup(decoding: stored.encoded()) }

@@ -12,15 +12,25 @@ import Testing
     ("explicit", GroupState.Rules(isExplicit: true)),
     (
       "explicit with limits",
-      GroupState.Rules(isExplicit: true, deadline: .nanoseconds(50), deliveries: 3, hasDeadLetters: true)
+      GroupState.Rules(isExplicit: true, deadline: .milliseconds(50), deliveries: 3, hasDeadLetters: true)
     ),
-    ("dropping", GroupState.Rules(isExplicit: true, deadline: .nanoseconds(20), deliveries: 2)),
+    ("dropping", GroupState.Rules(isExplicit: true, deadline: .milliseconds(20), deliveries: 2)),
     ("by key", GroupState.Rules(isExplicit: true, isOrdered: true, looksAtRecords: true)),
     (
       "by key with limits",
       GroupState.Rules(
-        isExplicit: true, isOrdered: true, deadline: .nanoseconds(40), deliveries: 2, hasDeadLetters: true,
+        isExplicit: true, isOrdered: true, deadline: .milliseconds(40), deliveries: 2, hasDeadLetters: true,
         looksAtRecords: true)
+    ),
+    (
+      "with a backoff",
+      GroupState.Rules(isExplicit: true, deliveries: 4, retryBackoff: .init(first: 4, longest: 30))
+    ),
+    (
+      "by key with a backoff",
+      GroupState.Rules(
+        isExplicit: true, isOrdered: true, deadline: .milliseconds(30),
+        retryBackoff: .init(first: 4, longest: 30), looksAtRecords: true)
     ),
     (
       "by key, dropping",
@@ -40,7 +50,7 @@ import Testing
 
     /// Applies one event, determined by the random numbers and the state. Returns the resulting assignments.
     mutating func step(_ random: inout TestSupport.SeededRandom, loses: Bool) -> [GroupState.Assignment] {
-      now += UInt64.random(in: 0...8, using: &random)
+      now += UInt64.random(in: 0...8, using: &random) * 1_000_000
       let time = MonotonicTime(nanoseconds: now)
       let member = members.randomElement(using: &random)
       let some = given.randomElement(using: &random)
@@ -57,8 +67,9 @@ import Testing
         guard let some else { break }
         state.settle(
           Settle(
-            [.done, .done, .again, .dead, .working].randomElement(using: &random)!, delivery: some.delivery,
-            firstOffset: some.first, count: some.count), now: time)
+            [.acknowledge, .acknowledge, .retry, .reject, .extend].randomElement(using: &random)!,
+            delivery: some.delivery, firstOffset: some.first, count: some.count,
+            delay: [0, 20, 90, Settle.byBackoff].randomElement(using: &random)!), now: time)
       case 14:
         if let record = state.nextDeadLetter() { state.deadLetterDone(record.offset, isKept: true) }
       case 15 where loses: _ = state.lost(before: UInt64.random(in: 0...head / 2, using: &random))
@@ -71,6 +82,12 @@ import Testing
       let assignments = state.takeAssignments()
       given += assignments
       return assignments
+    }
+
+    /// The wall clock is some years ahead, and was set before it was restored.
+    func clocks(setBy shift: Int64 = 0) -> ClockReading {
+      ClockReading(
+        now: MonotonicTime(nanoseconds: now), wallClock: 1_700_000_000_000 + Int64(now / 1_000_000) + shift)
     }
 
     mutating func leaveAll() {
@@ -104,17 +121,19 @@ import Testing
       for _ in 0..<Int.random(in: 0...150, using: &random) { _ = original.step(&random, loses: loses) }
 
       let stored = StoredGroup(
-        epoch: 1, seed: 2, settings: JoinGroup.Settings(), state: original.state.snapshot)
+        epoch: 1, seed: 2, settings: JoinGroup.Settings(),
+        state: original.state.snapshot(at: original.clocks()))
       let snapshot = try StoredGroup(decoding: stored.encoded()).state
       #expect(snapshot == stored.state)
       var restored = original
-      restored.state = GroupState(rules, restoring: snapshot, limit: limit)
+      restored.state = GroupState(rules, restoring: snapshot, limit: limit, at: original.clocks())
       restored.members = []
       restored.state._checkInvariants()
       original.leaveAll()
       original.state._checkInvariants()
       #expect(original.buryAll() == restored.buryAll())
-      #expect(original.state.snapshot == restored.state.snapshot)
+      #expect(
+        original.state.snapshot(at: original.clocks()) == restored.state.snapshot(at: original.clocks()))
       var again = random
       for _ in 0..<150 {
         let expected = original.step(&random, loses: false)
@@ -126,6 +145,41 @@ import Testing
     }
   }
 
+  private static let clocks = ClockReading(now: MonotonicTime(nanoseconds: 0), wallClock: 40)
+
+  /// A group whose record 0 waits for 5 s from the wall clock's 1,000,000 on.
+  private func delayed() -> (rules: GroupState.Rules, snapshot: GroupState.Snapshot) {
+    let clocks = ClockReading(now: MonotonicTime(nanoseconds: 7_000_000_000), wallClock: 1_000_000)
+    let rules = GroupState.Rules(isExplicit: true)
+    var group = GroupState(rules, from: 0, limit: 10)
+    let member = group.join()
+    group.setRoom(1, of: member)
+    group.distribute(before: 1, now: clocks.now)
+    group.settle(
+      Settle(.retry, delivery: 1, firstOffset: 0, count: 1, delay: 5_000), now: clocks.now)
+    return (rules, group.snapshot(at: clocks))
+  }
+
+  @Test(
+    arguments: [(-1_000, 6_000), (0, 5_000), (3_000, 2_000), (5_000, nil), (90_000, nil)] as [(Int64, Int?)])
+  func aDelayEndsWhenTheWallClockSaysSo(passed: Int64, left: Int?) {
+    let (rules, snapshot) = delayed()
+    #expect(snapshot.entries.map(\.retryAt) == [1_005_000])
+    let clocks = ClockReading(now: MonotonicTime(nanoseconds: 11), wallClock: 1_000_000 + passed)
+    let group = GroupState(rules, restoring: snapshot, limit: 10, at: clocks)
+    group._checkInvariants()
+    #expect(group.delayed == (left == nil ? 0 : 1))
+    #expect(group.nextDeadline == left.map { clocks.now + .milliseconds($0) })
+    #expect(group.hasMore(before: 1) == (left == nil))
+  }
+
+  @Test func noDelayIsLongerThanAnyCanBeWhateverTheClockSays() {
+    let (rules, snapshot) = delayed()
+    let clocks = ClockReading(now: MonotonicTime(nanoseconds: 0), wallClock: -(1 << 60))
+    let group = GroupState(rules, restoring: snapshot, limit: 10, at: clocks)
+    #expect(group.nextDeadline == clocks.now + .milliseconds(Int64(UInt32.max)))
+  }
+
   @Test func whatMayNotHaveBeenSentIsGivenOutAgain() {
     var group = GroupState(.init(), from: 3, limit: 10)
     let (a, b) = (group.join(), group.join())
@@ -134,10 +188,11 @@ import Testing
     group.distribute(before: 10, now: MonotonicTime(nanoseconds: 0))
     // 3 and 5 are with one member, 4 and 6 with the other, which has been sent both.
     group.sent(2, by: b, next: nil)
-    #expect(group.snapshot == .init(frontier: 3))
+    #expect(group.snapshot(at: Self.clocks) == .init(frontier: 3))
     group.sent(2, by: a, next: nil)
-    #expect(group.snapshot == .init(frontier: 7))
-    let restored = GroupState(.init(), restoring: group.snapshot, limit: 10)
+    #expect(group.snapshot(at: Self.clocks) == .init(frontier: 7))
+    let restored = GroupState(
+      .init(), restoring: group.snapshot(at: Self.clocks), limit: 10, at: Self.clocks)
     #expect(restored.floor == 7)
   }
 
@@ -153,7 +208,7 @@ import Testing
 
   @Test func moreThanTheLimitIsRestoredAll() {
     let snapshot = GroupState.Snapshot(frontier: 9, entries: (0..<9).map { .init(offset: $0) })
-    var group = GroupState(.init(isExplicit: true), restoring: snapshot, limit: 4)
+    var group = GroupState(.init(isExplicit: true), restoring: snapshot, limit: 4, at: Self.clocks)
     group._checkInvariants()
     let member = group.join()
     group.setRoom(20, of: member)
@@ -173,10 +228,12 @@ import Testing
           return GroupState.Snapshot.Entry(
             offset: offset, deliveries: UInt32.random(in: 0...4, using: &random),
             key: Bool.random(using: &random) ? UInt64.random(in: 0...3, using: &random) : nil,
-            deadLetterReason: Int.random(in: 0..<4, using: &random) == 0 ? .deadline : nil)
+            deadLetterReason: Int.random(in: 0..<4, using: &random) == 0 ? .deadline : nil,
+            retryAt: Int.random(in: 0..<3, using: &random) == 0 ? .random(in: 1...80, using: &random) : nil)
         })
       var play = Play(
-        state: GroupState(rules, restoring: snapshot, limit: 20), keys: Array(repeating: 1, count: 99))
+        state: GroupState(rules, restoring: snapshot, limit: 20, at: Self.clocks),
+        keys: Array(repeating: 1, count: 99))
       play.state._checkInvariants()
       play.head = 60
       for _ in 0..<50 { _ = play.step(&random, loses: true) }

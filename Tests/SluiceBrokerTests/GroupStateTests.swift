@@ -57,7 +57,7 @@ struct GroupStateTests {
     let member = group.join()
     group.setRoom(10, of: member)
     #expect(distribute(&group, to: 10) == [Assignment(member: member, first: 0, count: 3, delivery: 1)])
-    group.settle(Settle(.done, delivery: 1, firstOffset: 1, count: 1), now: start)
+    group.settle(Settle(.acknowledge, delivery: 1, firstOffset: 1, count: 1), now: start)
     #expect(distribute(&group, to: 10) == [Assignment(member: member, first: 3, count: 1, delivery: 1)])
     #expect(group.floor == 0)
   }
@@ -70,7 +70,7 @@ struct GroupStateTests {
     // It leaves before anything was sent to it.
     group.leave(member, unsent: given)
     let other = group.join()
-    group.settle(Settle(.done, delivery: 0, firstOffset: 0, count: 1), now: start)
+    group.settle(Settle(.acknowledge, delivery: 0, firstOffset: 0, count: 1), now: start)
     group.setRoom(1, of: other)
     #expect(distribute(&group, to: 1) == [Assignment(member: other, first: 0, count: 1, delivery: 1)])
   }
@@ -83,14 +83,14 @@ struct GroupStateTests {
     _ = distribute(&group, to: 1, keys: [0: 7])
     group.setRoom(2, of: b)
     _ = distribute(&group, to: 5, keys: [1: 7, 3: 8, 4: 8])
-    group.settle(Settle(.again, delivery: 1, firstOffset: 2, count: 1), now: start)
+    group.settle(Settle(.retry, delivery: 1, firstOffset: 2, count: 1), now: start)
     #expect(group.frontier == 4)
     // 1 and 2 are lost, and also 4 and 5, which the group hasn't read.
     #expect(group.lost(before: 6) == 4)
     group._checkInvariants()
     #expect(group.outstanding == 2)
     #expect(!group.isDone(through: 6))
-    group.settle(Settle(.done, delivery: 1, firstOffset: 0, count: 4), now: start)
+    group.settle(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 4), now: start)
     #expect(group.isDone(through: 6))
     group._checkInvariants()
     group.setRoom(1, of: a)
@@ -107,11 +107,63 @@ struct GroupStateTests {
     // 1 and 2 wait for 0; 3 has no key.
     _ = distribute(&group, to: 4, keys: [1: 7, 2: 7])
     #expect(group.lost(before: 2) == 1)
-    group.settle(Settle(.again, delivery: 1, firstOffset: 0, count: 1), now: start)
+    group.settle(Settle(.retry, delivery: 1, firstOffset: 0, count: 1), now: start)
     #expect(group.lost(before: 2) == 1)
     group._checkInvariants()
     group.setRoom(1, of: b)
     #expect(distribute(&group, to: 4) == [Assignment(member: b, first: 2, count: 1, delivery: 1)])
+  }
+
+  @Test func aRetryWaitsWhileItsMemberGetsOthers() {
+    var group = group(.init(isExplicit: true, retryBackoff: .init(first: 1_000, longest: 2_000)))
+    let member = group.join()
+    group.setRoom(1, of: member)
+    _ = distribute(&group, to: 1)
+    group.settle(Settle(.retry, delivery: 1, firstOffset: 0, count: 1, delay: 10_000), now: start)
+    #expect(group.outstanding == 0 && group.delayed == 1)
+    #expect(group.nextDeadline == start + .seconds(10))
+    #expect(!group.hasMore(before: 1) && !group.isDone(through: 1))
+    group.setRoom(1, of: member)
+    #expect(distribute(&group, to: 2) == [Assignment(member: member, first: 1, count: 1, delivery: 1)])
+    // By the group's backoff: one second after the first delivery.
+    group.settle(Settle(.retry, delivery: 1, firstOffset: 1, count: 1), now: start)
+    #expect(group.nextDeadline == start + .seconds(1))
+    group.expire(now: start + .seconds(1))
+    group.setRoom(1, of: member)
+    #expect(distribute(&group, to: 2) == [Assignment(member: member, first: 1, count: 1, delivery: 2)])
+    // An acknowledgement of the former delivery ends the wait of the other one.
+    group.settle(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1), now: start)
+    #expect(group.delayed == 0 && group.nextDeadline == nil && group.floor == 1)
+    group._checkInvariants()
+  }
+
+  @Test func aKeyWaitsForTheRetryOfItsRecord() {
+    var group = group(.init(isExplicit: true, isOrdered: true, looksAtRecords: true))
+    let member = group.join()
+    group.setRoom(3, of: member)
+    _ = distribute(&group, to: 3, keys: [0: 7, 1: 7, 2: 8])
+    group.settle(Settle(.retry, delivery: 1, firstOffset: 0, count: 1, delay: 10), now: start)
+    group.settle(Settle(.acknowledge, delivery: 1, firstOffset: 2, count: 1), now: start)
+    group.setRoom(3, of: member)
+    #expect(distribute(&group, to: 3).isEmpty)
+    group.expire(now: start + .milliseconds(10))
+    #expect(distribute(&group, to: 3) == [Assignment(member: member, first: 0, count: 1, delivery: 2)])
+    group.settle(Settle(.acknowledge, delivery: 2, firstOffset: 0, count: 1), now: start)
+    #expect(distribute(&group, to: 3) == [Assignment(member: member, first: 1, count: 1, delivery: 1)])
+  }
+
+  @Test func settledDelaysUseNoMemory() {
+    var group = group(limit: 10)
+    let member = group.join()
+    for offset in 0..<10_000 as Range<UInt64> {
+      group.setRoom(1, of: member)
+      _ = distribute(&group, to: offset + 1)
+      group.settle(
+        Settle(.retry, delivery: 1, firstOffset: offset, count: 1, delay: 3_600_000), now: start)
+      group.settle(Settle(.acknowledge, delivery: 1, firstOffset: offset, count: 1), now: start)
+    }
+    #expect(group.delayed == 0 && group.nextDeadline == nil)
+    #expect(group.memory < 16 << 10)
   }
 
   @Test func timeTakesBackWhatIsNotExtended() {
@@ -121,7 +173,7 @@ struct GroupStateTests {
     _ = distribute(&group, to: 2)
     #expect(group.nextDeadline == MonotonicTime(nanoseconds: 10))
     group.settle(
-      Settle(.working, delivery: 1, firstOffset: 0, count: 1), now: MonotonicTime(nanoseconds: 6))
+      Settle(.extend, delivery: 1, firstOffset: 0, count: 1), now: MonotonicTime(nanoseconds: 6))
     group.expire(now: MonotonicTime(nanoseconds: 10))
     #expect(group.holds(member, 0, delivery: 1))
     #expect(!group.holds(member, 1, delivery: 1))

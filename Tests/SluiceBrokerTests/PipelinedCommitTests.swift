@@ -270,7 +270,7 @@ final class PipelinedTopic: DurableTopic, @unchecked Sendable {
     return found
   }
 
-  func takeForCommit(now: MonotonicTime) -> (
+  func takeForCommit(at clocks: ClockReading) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )? {
     guard let storage else { return nil }

@@ -83,7 +83,7 @@ struct SessionStreamTableTests {
     }
   }
 
-  private static let settlement = Settle(.done, delivery: 1, firstOffset: 3, count: 2)
+  private static let settlement = Settle(.acknowledge, delivery: 1, firstOffset: 3, count: 2)
 
   @Test func aVerdictThatNobodyKnowsEndsTheStreamAndNothingElse() {
     var probe = Self.probe(in: .subscription)

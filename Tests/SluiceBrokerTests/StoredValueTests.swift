@@ -90,14 +90,16 @@ import Testing
 
   @Test func aGroupComesBack() throws {
     var random = SeededRandom.printed()
-    for _ in 0..<200 {
+    for round in 0..<200 {
+      let hasDelays = round % 2 == 0
       var offset = UInt64.random(in: 0...(.max / 2), using: &random)
       let entries = (0..<Int.random(in: 0...60, using: &random)).map { _ in
         offset += [1, 1, 1, 2, 1 << 40].randomElement(using: &random)!
         return GroupState.Snapshot.Entry(
           offset: offset, deliveries: [0, 1, 1, 1, 2, .max].randomElement(using: &random)!,
           key: Bool.random(using: &random) ? nil : [0, 5, .max].randomElement(using: &random)!,
-          deadLetterReason: [nil, nil, .refused, .memberLeft].randomElement(using: &random)!)
+          deadLetterReason: [nil, nil, .retried, .memberLeft].randomElement(using: &random)!,
+          retryAt: hasDelays ? [nil, 1, 1_700_000_000_000, .max].randomElement(using: &random)! : nil)
       }
       let stored = group(entries, frontier: offset + 1)
       #expect(try StoredGroup(decoding: stored.encoded()) == stored)
@@ -105,6 +107,15 @@ import Testing
         try StoredGroup(decoding: bytes)
       }
     }
+  }
+
+  @Test func aBackoffIsStored() throws {
+    var stored = group([.init(offset: 3, deliveries: 2, retryAt: 5)], frontier: 9)
+    stored.settings.retryBackoff = .init(first: 1_000, longest: .max)
+    #expect(try StoredGroup(decoding: stored.encoded()) == stored)
+    #expect(stored.encoded().first == 3)
+    // Without delays an earlier version can read it.
+    #expect(group([.init(offset: 3, deliveries: 2)], frontier: 9).encoded().first == 1)
   }
 
   @Test func aGroupThatClaimsTooMuchIsDamaged() {

@@ -60,7 +60,7 @@ private struct Order: Codable, Equatable, Sendable {
     let subject = client.subject("orders")
     for order in orders { try subject.send(encoding: order, key: "\(order.id)") }
     subject.send(completion: .finished)
-    let (values, completion) = try collect(client.topic("orders", of: Order.self))
+    let (values, completion) = try collect(client.topic("orders", as: Order.self))
     #expect(values == orders)
     #expect(completion == .finished)
     let (records, _) = try collect(client.topic("orders"))
@@ -87,7 +87,7 @@ private struct Order: Codable, Equatable, Sendable {
     subject.send(completion: .finished)
     var messages: [String] = []
     for offset in 0..<3 as Range<UInt64> {
-      let (_, completion) = try collect(client.topic("orders", of: Order.self, from: .offset(offset)))
+      let (_, completion) = try collect(client.topic("orders", as: Order.self, from: .offset(offset)))
       guard case .failure(let error) = completion else { throw ClientError.topicFailure("it didn't fail") }
       #expect(error.code == .decodeFailed)
       #expect(error.offset == offset)
@@ -98,7 +98,7 @@ private struct Order: Codable, Equatable, Sendable {
     #expect(messages[1].contains(": there is no 'id'; skip such records"))
     #expect(messages[2].hasPrefix("record 2 of topic orders can't be decoded as Order: "))
     #expect(messages.allSatisfy { !$0.contains("\n") })
-    #expect(try collect(client.topic("orders", of: Order.self, decodeFailure: .skip)).0 == [])
+    #expect(try collect(client.topic("orders", as: Order.self, decodeFailure: .skip)).0 == [])
   }
 
   @Test func whatCannotBeEncodedIsNotSent() throws {

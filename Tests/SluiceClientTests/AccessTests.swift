@@ -110,9 +110,9 @@ import Testing
         "bob": [Self.rule([.subscribe, .create], "in.>"), Self.rule(.publish, "out")],
       ]))
     let bob = try await setting.connect(Self.password("bob"))
-    #expect(await code { for try await _ in bob.topic("out").records {} } == .permissionDenied)
+    #expect(await code { for try await _ in bob.topic("out").values {} } == .permissionDenied)
     #expect(await code { try await bob.subject("in.1").publish("x") } == .permissionDenied)
-    #expect(await code { _ = try await bob.topic(show: "other") } == .permissionDenied)
+    #expect(await code { _ = try await bob.topicInfo("other") } == .permissionDenied)
     #expect(await code { try await bob.deleteTopic("in.1") } == .permissionDenied)
     #expect(await code { try await bob.subject("out").publish("x") } == .unknownTopic)
     // Other requests still work.
@@ -145,7 +145,7 @@ import Testing
     let client = try await setting.connect(Self.password("ada"))
     let subject = client.subject("t")
     try await subject.publish("a")
-    var records = client.topic("t").records.makeAsyncIterator()
+    var records = client.topic("t").values.makeAsyncIterator()
     #expect(try await records.next()?.string == "a")
     // Without a password hash in the policy, the former identity is gone: a client that reconnects authenticates again, and has no permissions.
     setting.broker.updateAccess(try Self.policy(["ada": []]))

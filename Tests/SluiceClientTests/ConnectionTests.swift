@@ -139,7 +139,7 @@ import Testing
     let subject = client.subject("t")
     let (publish, show) = (Box<ClientError.Code?>(nil), Box<ClientError.Code?>(nil))
     subject.publish("a") { if case .failure(let error) = $0 { publish.value = error.code } }
-    client.topic(show: "t") { if case .failure(let error) = $0 { show.value = error.code } }
+    client.topicInfo("t") { if case .failure(let error) = $0 { show.value = error.code } }
     broker.settle()
     something(broker)
     broker.world.run(for: .seconds(3))

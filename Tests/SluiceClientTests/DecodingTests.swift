@@ -16,7 +16,7 @@ import Testing
   }
 
   private func numbers(_ onFailure: DecodeFailure = .fail) -> RemoteTopic<Int> {
-    client.topic("numbers", of: Int.self, decoder: NumberDecoder(), decodeFailure: onFailure)
+    client.topic("numbers", as: Int.self, decoder: NumberDecoder(), decodeFailure: onFailure)
   }
 
   /// Opens a subscription. Returns its first grant.
@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test func aPlanIsKeptThroughDecoding() throws {
-    let topic = client.topic("t", of: Int.self, decoder: NumberDecoder(), from: .last(3), lag: .fail)
+    let topic = client.topic("t", as: Int.self, decoder: NumberDecoder(), from: .last(3), lag: .fail)
     #expect(topic.plan == SubscriptionPlan("t", from: .last(3), lag: .fail))
     #expect(client.topic(topic.plan).name == "t")
   }
@@ -189,7 +189,7 @@ import Testing
     let broker = try ScriptedBroker()
     let client = try broker.client { $0.reconnect = ReconnectPolicy() }
     let recorder = Recorder<Int>(initial: .max(3))
-    client.topic("t", of: Int.self, decoder: NumberDecoder(), decodeFailure: .skip).subscribe(recorder)
+    client.topic("t", as: Int.self, decoder: NumberDecoder(), decodeFailure: .skip).subscribe(recorder)
     _ = broker.takeReceived()
     broker.send(Subscribed(epoch: 1, nextOffset: 0, liveOffset: 0), 1)
     broker.send(deliver(stream: 1, firstOffset: 0, ["1", "x"]))

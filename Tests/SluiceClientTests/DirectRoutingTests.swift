@@ -97,7 +97,7 @@ import Testing
     let client = try client()
     let recorder = Recorder<TopicRecord>()
     try subscribe(recorder, to: client.topic("a"))
-    client.topic(show: "a") { _ in }
+    client.topicInfo("a") { _ in }
     client.topics(matching: "a.*").subscribe(Recorder<TopicRecord>())
     #expect(home.takeReceived().map(\.type) == [.topicShow, .subscribePattern])
     #expect(node.takeReceived() == [])

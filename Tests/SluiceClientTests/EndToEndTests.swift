@@ -45,7 +45,10 @@ import Testing
     #expect(stage.world.run { records.count == messages.count })
     #expect(records.map { Message($0) } == messages)
     #expect(records.map(\.offset) == Array(0..<6))
-    #expect(records.allSatisfy { $0.topic == "t" && $0.time >= before && $0.time <= stage.world.wallClock })
+    #expect(
+      records.allSatisfy {
+        $0.topic == "t" && (before...stage.world.wallClock).contains($0.time.millisecondsSince1970)
+      })
     #expect(records[3].key == [] && records[1].key == nil)
     #expect(records[4].keyString == "k")
     #expect(records[2].withUnsafeBytes { Array($0) } == [0, 255])
@@ -76,7 +79,8 @@ import Testing
     (SubscriptionPlan.Start.replay, ["b", "c", "d"]), (.earliest, ["b", "c", "d"]), (.new, []),
     (.last(2), ["c", "d"]),
     (.last(9), ["b", "c", "d"]), (.offset(2), ["c", "d"]), (.offset(0), ["b", "c", "d"]), (.offset(4), []),
-    (.time(0), ["b", "c", "d"]), (.time(.max), []),
+    (.time(Timestamp(millisecondsSince1970: 0)), ["b", "c", "d"]),
+    (.time(Timestamp(millisecondsSince1970: .max)), []),
   ])
   func startPositions(_ start: SubscriptionPlan.Start, _ expected: [String]) throws {
     let stage = try Stage()
@@ -243,7 +247,7 @@ import Testing
     let subject = client.subject("t", acknowledgement: .none)
     for number in 0..<100 { subject.send(Message("\(number)")) }
     try stage.wait(subject.flush(completion:))
-    #expect(try stage.wait { client.topic(show: "t", completion: $0) }.summary.nextOffset == 100)
+    #expect(try stage.wait { client.topicInfo("t", completion: $0) }.summary.nextOffset == 100)
   }
 
   @Test func aDurableAcknowledgementIsRefusedByATopicInMemory() throws {
@@ -267,7 +271,7 @@ import Testing
   @Test func aTopicIsCreatedShownAndDeleted() throws {
     let stage = try Stage()
     let client = try stage.client("billing")
-    #expect(try stage.failure { client.topic(show: "t", completion: $0) }?.code == .unknownTopic)
+    #expect(try stage.failure { client.topicInfo("t", completion: $0) }?.code == .unknownTopic)
     let settings = TopicSettings(replayRecords: 5)
     let info = try stage.wait { client.createTopic("t", settings: settings, completion: $0) }
     #expect(info.settings.replayRecords == 5)
@@ -279,7 +283,7 @@ import Testing
     let subject = client.subject("t")
     subject.send("a")
     try stage.wait(subject.flush(completion:))
-    let shown = try stage.wait { client.topic(show: "t", completion: $0) }
+    let shown = try stage.wait { client.topicInfo("t", completion: $0) }
     #expect(shown.subscriptions.map(\.granted) == [3])
     #expect(shown.subscriptions.map(\.client) == ["billing"])
     #expect(shown.publications.map(\.received) == [1])
@@ -303,7 +307,7 @@ import Testing
     #expect(recorder.completion == .failure(.topicDeleted))
     #expect(try stage.failure { subject.publish("b", completion: $0) }?.code == .topicDeleted)
     #expect(try stage.failure { client.deleteTopic("t", completion: $0) }?.code == .unknownTopic)
-    #expect(try stage.failure { client.topic(show: "not a name", completion: $0) }?.code == .invalidTopic)
+    #expect(try stage.failure { client.topicInfo("not a name", completion: $0) }?.code == .invalidTopic)
   }
 
   @Test func aPingTakesARoundTrip() throws {

@@ -70,17 +70,17 @@ import Testing
     broker.clientLoop.perform {
       member.deliveries[0].acknowledge()
       member.deliveries[1].acknowledge()
-      member.deliveries[2].refuse()
+      member.deliveries[2].retry()
       member.deliveries[3].extend()
       member.deliveries[4].reject()
     }
     let frames = try broker.takeReceived().map { try $0.decode(Settle.self) }
     #expect(
       frames == [
-        Settle(.done, delivery: 1, firstOffset: 3, count: 2),
-        Settle(.again, delivery: 1, firstOffset: 5, count: 1),
-        Settle(.working, delivery: 1, firstOffset: 9, count: 1),
-        Settle(.dead, delivery: 2, firstOffset: 1, count: 1),
+        Settle(.acknowledge, delivery: 1, firstOffset: 3, count: 2),
+        Settle(.retry, delivery: 1, firstOffset: 5, count: 1),
+        Settle(.extend, delivery: 1, firstOffset: 9, count: 1),
+        Settle(.reject, delivery: 2, firstOffset: 1, count: 1),
       ])
   }
 
@@ -98,7 +98,7 @@ import Testing
     member.deliveries[1].extend()
     #expect(broker.takeReceived().isEmpty)
     joined()
-    #expect(try broker.takeOnly(Settle.self) == Settle(.done, delivery: 1, firstOffset: 0, count: 1))
+    #expect(try broker.takeOnly(Settle.self) == Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1))
   }
 
   @Test func whatIsSaidOfAFormerLifeMeansNothing() throws {
@@ -117,7 +117,7 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 0, ["c"]))
     broker.settle()
     member.deliveries[2].acknowledge()
-    #expect(try broker.takeOnly(Settle.self) == Settle(.done, delivery: 1, firstOffset: 0, count: 1))
+    #expect(try broker.takeOnly(Settle.self) == Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1))
     #expect(member.recorder.values.count == 3)
   }
 
@@ -142,7 +142,7 @@ import Testing
     broker.send(deliver(stream: 1, firstOffset: 7, ["a"]))
     broker.settle()
     member.deliveries[0].acknowledge()
-    member.deliveries[0].refuse()
+    member.deliveries[0].retry()
     #expect(broker.takeReceived().isEmpty)
   }
 
@@ -210,7 +210,7 @@ import Testing
     var counts: [Int] = []
     let diligent = Recorder<Delivery> { _, delivery in
       counts.append(delivery.count)
-      if delivery.record.string == "b" { delivery.refuse() } else { delivery.acknowledge() }
+      if delivery.record.string == "b" { delivery.retry() } else { delivery.acknowledge() }
       return .none
     }
     second.group("workers", of: "jobs", options: options).subscribe(diligent)

@@ -290,7 +290,7 @@ import Testing
     let client = try client()
     let shown = Box<Result<TopicInfo, ClientError>?>(nil)
     let deleted = Box<Result<Void, ClientError>?>(nil)
-    client.topic(show: "t") { shown.value = $0 }
+    client.topicInfo("t") { shown.value = $0 }
     client.deleteTopic("t") { deleted.value = $0 }
     #expect(broker.takeReceived().map(\.type) == [.topicShow, .topicDelete])
     move(1)
@@ -310,7 +310,7 @@ import Testing
   @Test func aRequestKeepsItsTimeout() throws {
     let client = try client { $0.requestTimeout = .seconds(2) }
     let shown = Box<ClientError.Code?>(nil)
-    client.topic(show: "t") { if case .failure(let error) = $0 { shown.value = error.code } }
+    client.topicInfo("t") { if case .failure(let error) = $0 { shown.value = error.code } }
     _ = broker.takeReceived()
     let begin = broker.world.now
     while shown.value == nil {

@@ -23,7 +23,7 @@ import Testing
   }
 
   private func shown() throws -> TopicInfo {
-    try stage.wait { others.topic(show: "t", completion: $0) }
+    try stage.wait { others.topicInfo("t", completion: $0) }
   }
 
   private func subscribe() -> Recorder<TopicEvent<TopicRecord>> {
@@ -69,7 +69,7 @@ import Testing
 
   @Test func aTopicFailsWhenItsLastProducerHasBeenGoneForTheTimeSet() throws {
     let (first, second) = (try stage.client("one"), try stage.client("two"))
-    let (one, two) = (first.subject("t", as: settings()), second.subject("t"))
+    let (one, two) = (first.subject("t", settings: settings()), second.subject("t"))
     one.send("a")
     stage.world.run(for: .seconds(1))
     let recorder = subscribe()
@@ -98,7 +98,7 @@ import Testing
   @Test func aProducerThatReturnsInTimeIsHeardOf() throws {
     for round in 0..<3 {
       let client = try stage.client("producer \(round)")
-      let subject = client.subject("t", as: settings())
+      let subject = client.subject("t", settings: settings())
       subject.send(Message("\(round)"))
       stage.world.run(for: .seconds(1))
       client.close()
@@ -115,7 +115,7 @@ import Testing
 
   @Test func aProducerThatReconnectsIsNotLost() throws {
     let producer = try stage.persistentClient("producer")
-    let subject = producer.subject("t", as: settings())
+    let subject = producer.subject("t", settings: settings())
     subject.send("a")
     stage.world.run(for: .seconds(1))
     let recorder = subscribe()
@@ -141,14 +141,14 @@ import Testing
     stage.world.run(for: .seconds(1))
     client.close()
     stage.world.run(for: .seconds(1_000))
-    let patient = try stage.wait { others.topic(show: "patient", completion: $0) }
+    let patient = try stage.wait { others.topicInfo("patient", completion: $0) }
     #expect(patient.summary.ending == nil && patient.withoutProducers > 900_000)
     _ = subject
   }
 
   @Test func aProducerThatHasEndedItsTopicIsntMissed() throws {
     let client = try stage.client("producer")
-    let subject = client.subject("t", as: settings(.whileConnected))
+    let subject = client.subject("t", settings: settings(.whileConnected))
     let recorder = subscribe()
     subject.send("a")
     try stage.wait { subject.complete(.finished, completion: $0) }
@@ -161,7 +161,7 @@ import Testing
   /// The wait applies to each epoch of a topic that restarts. Without subscribers there is nothing to wait for.
   @Test func laterSubscribersOfATopicThatStartsOverAreToldAsWell() throws {
     let client = try stage.client("producer")
-    let subject = client.subject("t", as: settings(.whileConnected))
+    let subject = client.subject("t", settings: settings(.whileConnected))
     let recorder = subscribe()
     subject.send("a")
     stage.world.run(for: .seconds(1))

@@ -42,7 +42,7 @@ import Testing
     try broker.open(100)
     subject.send("a")
     subject.send("b")
-    "c".utf8.withContiguousStorageIfAvailable { subject.send(copying: UnsafeRawBufferPointer($0)) }
+    _ = "c".utf8.withContiguousStorageIfAvailable { subject.send(copying: UnsafeRawBufferPointer($0)) }
     #expect(payloads(broker.takeReceived()) == [["a", "b", "c"]])
     subject.send("d")
     let frames = broker.takeReceived()
@@ -204,7 +204,8 @@ import Testing
     try broker.open(1)
     subject.send("a")
     _ = broker.takeReceived()
-    for text in ["b", "c", "d"] { subject.send(Message(text)) }
+    let results = ["b", "c", "d"].map { subject.send(Message($0)) }
+    #expect(results == [.accepted, .accepted, whenFull == .fail ? .bufferFull : .accepted])
     return subject
   }
 
@@ -215,26 +216,33 @@ import Testing
     #expect(subject.droppedCount == 1)
   }
 
-  @Test func dropNewestForgetsWhatComes() throws {
-    let subject = try fill(.dropNewest)
-    broker.send(Demand(grantedThrough: 9), 1)
-    #expect(payloads(broker.takeReceived()) == [["b", "c"]])
-    #expect(subject.droppedCount == 1)
-  }
-
-  @Test func failGivesThePublicationUpAfterWhatWasAccepted() throws {
+  @Test func aFullBufferDoesNotEndThePublication() throws {
     let subject = try fill(.fail)
     let recorder = Recorder<Message>()
     subject.subscribe(recorder)
+    // As a subject alone, whose caller learns nothing.
+    let anySubject: any Subject<Message, ClientError> = subject
+    anySubject.send("e")
+    let bytes: [UInt8] = [1]
+    #expect(bytes.withUnsafeBytes { unsafe subject.send(copying: $0) } == .bufferFull)
+    #expect(subject.droppedCount == 3)
     let publish = Later<TopicSubject.Receipt>()
-    subject.publish("e", completion: publish.complete)
-    #expect(publish.error == .bufferFull)
-    #expect(recorder.completion == nil)
+    subject.publish("f", completion: publish.complete)
+    #expect(publish.isPending && recorder.history == [.subscription, .value("f")])
     broker.send(Demand(grantedThrough: 9), 1)
-    #expect(payloads(broker.takeReceived()) == [["b", "c"]])
-    broker.send(Ack(through: 3, lastOffset: 2), 1)
-    let _: Cancel = try broker.takeOnly()
-    #expect(recorder.history == [.subscription, .failure(.bufferFull)])
+    #expect(payloads(broker.takeReceived()).flatMap(\.self) == ["b", "c", "f"])
+    #expect(subject.send("g") == .accepted)
+    #expect(payloads(broker.takeReceived()) == [["g"]])
+    broker.send(Ack(through: 5, lastOffset: 4), 1)
+    broker.settle()
+    #expect(publish.value != nil)
+  }
+
+  @Test func whatIsSentBehindTheEndIsNotAccepted() throws {
+    let subject = client.subject("t")
+    try broker.open(9)
+    subject.send(completion: .finished)
+    #expect(subject.send("a") == .ended)
   }
 
   @Test func aDroppedRecordsPublisherIsTold() throws {
@@ -275,7 +283,7 @@ import Testing
   }
 
   @Test func bytesAreLimitedToo() throws {
-    let subject = client.subject("t", buffer: .init(bytes: 100), whenFull: .dropNewest)
+    let subject = client.subject("t", buffer: .init(bytes: 100), whenFull: .fail)
     try broker.open(0)
     let payload = [UInt8](repeating: 1, count: 60)
     for _ in 0..<5 { subject.send(Message(payload)) }
@@ -463,7 +471,7 @@ import Testing
   // MARK: As a publisher
 
   @Test func theSubjectPassesOnWhatIsSent() throws {
-    let subject = client.subject("t", buffer: .init(records: 2), whenFull: .dropNewest)
+    let subject = client.subject("t", buffer: .init(records: 2), whenFull: .fail)
     try broker.open(0)
     let recorder = Recorder<Message>()
     subject.subscribe(recorder)

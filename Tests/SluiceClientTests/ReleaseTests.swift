@@ -111,12 +111,12 @@ import Testing
       stage.world.run(for: .seconds(1))
       #expect(recorder.values == ["0"])
       subject.publish("unanswered") { _ in withExtendedLifetime(echo) {} }
-      client.topic(show: "t") { _ in withExtendedLifetime(echo) {} }
+      client.topicInfo("t") { _ in withExtendedLifetime(echo) {} }
     }
     stage.world.run(for: .seconds(1))
     #expect(witness.alive == [])
     #expect(try stage.subscriptions("t", observer) == 0)
-    let shown = try stage.wait { observer.topic(show: "t", completion: $0) }
+    let shown = try stage.wait { observer.topicInfo("t", completion: $0) }
     #expect(shown.summary.publications == 0)
     _ = cancellables
   }
@@ -133,7 +133,7 @@ import Testing
     }
     stage.world.run(for: .seconds(1))
     #expect(witness.alive == [])
-    let shown = try stage.wait { client.topic(show: "t", completion: $0) }
+    let shown = try stage.wait { client.topicInfo("t", completion: $0) }
     #expect(shown.summary.publications == 0)
     #expect(shown.summary.nextOffset == 1)
   }

@@ -56,7 +56,7 @@ import Testing
     // One inbox, which retains nothing, serves all requests.
     let inbox = try #require(service.requests[0].headers.first { $0.name == "reply-to" }?.string)
     #expect(service.requests[1].headers.contains { $0.name == "reply-to" && $0.string == inbox })
-    let info = try stage.wait { asking.topic(show: inbox, completion: $0) }
+    let info = try stage.wait { asking.topicInfo(inbox, completion: $0) }
     #expect(info.settings.autoDelete == true)
     #expect(info.summary.firstOffset == info.summary.nextOffset)
   }
@@ -138,7 +138,7 @@ import Testing
     #expect(stage.world.run { (try? stage.subscriptions("svc", asking)) == 0 })
     let left = try stage.failure { asking.request("svc", "4", timeout: .seconds(1000), completion: $0) }
     #expect(left?.code == .noResponders)
-    #expect(try stage.wait { asking.topic(show: "svc", completion: $0) }.summary.nextOffset == 2)
+    #expect(try stage.wait { asking.topicInfo("svc", completion: $0) }.summary.nextOffset == 2)
   }
 
   /// A denied request returns its grant: a topic that follows its subscribers grants as much as before.
@@ -327,7 +327,7 @@ import Testing
       for await _ in cancelled.stream { break }
       task.cancel()
       _ = await task.result
-      let left = try await asking.topic(show: "svc").summary.subscriptions
+      let left = try await asking.topicInfo("svc").summary.subscriptions
       #expect(left == 0)
     }
   }

@@ -228,7 +228,7 @@ import Testing
 
   @Test func noMoreIsUnderWayThanMayBeKept() throws {
     let subject = client.subject(
-      "t", buffer: TopicSubject.Buffer(records: 3, unacknowledgedBytes: 10), whenFull: .dropNewest)
+      "t", buffer: TopicSubject.Buffer(records: 3, unacknowledgedBytes: 10), whenFull: .fail)
     try broker.open(100)
     try send("a", to: subject)
     try send("b", to: subject)

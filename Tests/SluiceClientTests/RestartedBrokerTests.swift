@@ -45,7 +45,7 @@ import Testing
     #expect(notices.value.first?.description.contains("topic t was recreated") == true)
   }
 
-  @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(0)])
+  @Test(arguments: [SubscriptionPlan.Start.earliest, .offset(0), .time(Timestamp(millisecondsSince1970: 0))])
   func aPlainSubscriberFromAPositionEnds(start: SubscriptionPlan.Start) throws {
     let recorder = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(recorder)
@@ -104,7 +104,7 @@ import Testing
 
   @Test func aLagIsToldToo() throws {
     let settings = TopicSettings(replayRecords: 2)
-    let subject = client.subject("l", as: settings)
+    let subject = client.subject("l", settings: settings)
     for number in 0..<9 { subject.send(Message("\(number)")) }
     try stage.wait(subject.flush(completion:))
     let recorder = Recorder<TopicRecord>()

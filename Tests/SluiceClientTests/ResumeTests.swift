@@ -39,7 +39,9 @@ import Testing
     #expect(recorder.history == [.subscription, .value("a"), .value("b"), .value("c")])
   }
 
-  @Test(arguments: [SubscriptionPlan.Start.replay, .new, .last(3), .offset(7), .time(5)])
+  @Test(arguments: [
+    SubscriptionPlan.Start.replay, .new, .last(3), .offset(7), .time(Timestamp(millisecondsSince1970: 5)),
+  ])
   func theStartIsKeptUntilItIsKnownWhereThatIs(start: SubscriptionPlan.Start) throws {
     let recorder = Recorder<TopicRecord>()
     client.topic("t", from: start).subscribe(recorder)
@@ -276,7 +278,7 @@ import Testing
 
   private func show() -> Box<Result<TopicInfo, ClientError>?> {
     let box = Box<Result<TopicInfo, ClientError>?>(nil)
-    client.topic(show: "t") {
+    client.topicInfo("t") {
       #expect(box.value == nil)
       box.value = $0
     }
@@ -379,7 +381,7 @@ import Testing
     try broker.open(9, stream: 2)
     let (published, shown) = (Box<ClientError.Code?>(nil), Box<ClientError.Code?>(nil))
     subject.publish("a") { if case .failure(let error) = $0 { published.value = error.code } }
-    client.topic(show: "t") { if case .failure(let error) = $0 { shown.value = error.code } }
+    client.topicInfo("t") { if case .failure(let error) = $0 { shown.value = error.code } }
     broker.send(deliver(stream: 1, firstOffset: 0, ["a", "b"]))
     broker.settle()
     broker.world.network.cut(broker.address)

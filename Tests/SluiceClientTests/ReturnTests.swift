@@ -95,7 +95,7 @@ import Testing
       stage.world.run(for: .seconds(1))
       #expect(throws: Never.self, "\(delay)") { try ended.value?.get() }
       #expect(ended.value != nil, "\(delay)")
-      #expect(try stage.wait { client.topic(show: "t", completion: $0) }.summary.nextOffset == 1)
+      #expect(try stage.wait { client.topicInfo("t", completion: $0) }.summary.nextOffset == 1)
     }
   }
 
@@ -132,8 +132,8 @@ import Testing
     try stage.publish((0..<5_000).map { Message("\($0) \(filler)") }, to: "t", with: client)
     #expect(stage.world.run(limit: .seconds(60)) { quick.values.count == 5_000 })
     #expect(slow.values.count == 1)
-    // It has received no more than its demand, so nothing is buffered.
-    let shown = try stage.wait { client.topic(show: "t", completion: $0) }
+    // It has got no more than it asked for, so there is nothing to keep.
+    let shown = try stage.wait { client.topicInfo("t", completion: $0) }
     #expect(shown.subscriptions.map(\.sent).sorted() == [1, 5_000])
     stage.reset()
     stage.world.run(for: .seconds(1))

@@ -137,7 +137,7 @@ import Testing
         let count = subscriber.count.load(ordering: .relaxed)
         // The request follows the cancellation on the same connection; or it is sent on another one, after the broker has closed the former.
         if phase == .steady {
-          #expect(try await client.topic(show: "t").subscriptions.isEmpty)
+          #expect(try await client.topicInfo("t").subscriptions.isEmpty)
         } else {
           try await setting.none(on: "t", client)
         }

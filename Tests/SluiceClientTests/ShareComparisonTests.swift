@@ -99,7 +99,7 @@ import Testing
       let (producer, others) = (try stage.persistentClient("source"), try stage.persistentClient("others"))
       let source = source(program)
       let settings = TopicSettings.shared(replay: UInt64(replay), scope: remote)
-      let publication = source.publish(to: producer, topic: "t", as: settings, when: .connected)
+      let publication = source.publish(to: producer, topic: "t", settings: settings, when: .connected)
       stage.world.run(for: .seconds(2))
       let topic = others.topic("t").decoded { $0.string }
       let heard = run(program, topic.eraseToAnyPublisher(), source) { stage.world.run(for: .seconds(2)) }
@@ -115,7 +115,7 @@ import Testing
     let stage = try Stage(seed: UInt64(step), conditions: SimulatedConditions())
     let (producer, others) = (try stage.persistentClient("source"), try stage.persistentClient("others"))
     let source = TestSource(count: 2_000)
-    let publication = source.publish(to: producer, topic: "t", as: .shared(replay: 5), when: .connected)
+    let publication = source.publish(to: producer, topic: "t", settings: .shared(replay: 5), when: .connected)
     stage.world.run(for: .seconds(2))
     for round in 0..<3 {
       let recorder = Recorder<TopicRecord>()
@@ -143,7 +143,7 @@ import Testing
     let others = try stage.persistentClient("others")
     let sources = (0..<3).map { _ in TestSource() }
     let publications = zip(producers, sources).map { client, source in
-      source.publish(to: client, topic: "t", as: .shared, when: .connected)
+      source.publish(to: client, topic: "t", settings: .shared, when: .connected)
     }
     for round in 1...3 {
       let recorder = Recorder<TopicRecord>()
@@ -164,8 +164,8 @@ import Testing
     let stage = try Stage()
     let (producer, others) = (try stage.persistentClient("source"), try stage.persistentClient("others"))
     let source = TestSource(count: 3, ending: .finished)
-    let publication = source.publish(to: producer, topic: "t", as: .shared(replay: 3), when: .connected)
-    // The buffer has room for all three, and the subscriber requests none.
+    let publication = source.publish(to: producer, topic: "t", settings: .shared(replay: 3), when: .connected)
+    // It has room for all three, and asks for none of them.
     let slow = Recorder<TopicRecord>(initial: .none)
     others.topic("t").subscribe(slow)
     let quick = Recorder<TopicRecord>()

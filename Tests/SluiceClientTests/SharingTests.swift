@@ -57,7 +57,7 @@ import Testing
     publication.cancel()
     settle(stage)
     #expect(source.active.isEmpty)
-    let shown = try stage.wait { others.topic(show: "t", completion: $0) }
+    let shown = try stage.wait { others.topicInfo("t", completion: $0) }
     #expect(shown.summary.publications == 0 && shown.summary.subscriptions == 1)
   }
 
@@ -267,7 +267,7 @@ import Testing
     #expect(source.active.isEmpty)
     publication.cancel()
     stage.world.run(for: .seconds(1))
-    let shown = try stage.wait { others[0].topic(show: "t", completion: $0) }
+    let shown = try stage.wait { others[0].topicInfo("t", completion: $0) }
     #expect(shown.summary.publications == 0 && shown.summary.subscriptions == 0)
   }
 
@@ -311,6 +311,6 @@ import Testing
       #expect(source.all.allSatisfy { $0.cancellations == 1 })
     }
     try await setting.settle()
-    #expect(try await setting.client.topic(show: "t").summary.publications == 0)
+    #expect(try await setting.client.topicInfo("t").summary.publications == 0)
   }
 }

@@ -188,7 +188,10 @@ import Testing
     source.active[0].give("b")
     #expect(source.active.count == 1)
     source.all[0].give("c")
-    #expect(source.active.isEmpty)
+    // There is no room for the value; the source and the publication continue.
+    #expect(source.active.count == 1 && subject.droppedCount == 1)
+    broker.send(Demand(grantedThrough: 9), 1)
+    #expect(payloads(broker.takeReceived()) == ["a", "b"])
     _ = cancellable
   }
 

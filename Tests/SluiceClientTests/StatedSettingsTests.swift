@@ -21,12 +21,12 @@ import Testing
   private func settle() { stage.world.run(for: .seconds(2)) }
 
   private func shown(_ topic: String = "t") throws -> TopicInfo {
-    try stage.wait { client.topic(show: topic, completion: $0) }
+    try stage.wait { client.topicInfo(topic, completion: $0) }
   }
 
   @Test func aSubscriptionCreatesTheTopicWithWhatItStates() throws {
     let recorder = Recorder<TopicRecord>()
-    client.topic("t", as: .shared(replay: 2)).subscribe(recorder)
+    client.topic("t", settings: .shared(replay: 2)).subscribe(recorder)
     settle()
     let info = try shown()
     #expect(info.isStated)
@@ -47,7 +47,7 @@ import Testing
     settle()
     #expect(try !shown().isStated)
     let source = TestSource(count: 20, ending: .finished)
-    let publication = source.publish(to: client, topic: "t", as: settings, when: .connected)
+    let publication = source.publish(to: client, topic: "t", settings: settings, when: .connected)
     settle()
     #expect(recorder.values == (0..<20).map { "0.\($0)" })
     #expect(recorder.completion == .finished)
@@ -71,7 +71,7 @@ import Testing
     others.topic("t").subscribe(recorder)
     settle()
     let source = TestSource(count: 100)
-    let publication = source.publish(to: client, topic: "t", as: .backPressured, when: .connected)
+    let publication = source.publish(to: client, topic: "t", settings: .backPressured, when: .connected)
     settle()
     #expect(recorder.values == ["0.0"])
     #expect(source.active[0].given <= 2)
@@ -83,15 +83,15 @@ import Testing
   }
 
   @Test func anotherStatementIsRefusedAndNamesTheDifference() throws {
-    let subject = client.subject("t", as: .backPressured)
+    let subject = client.subject("t", settings: .backPressured)
     settle()
     let recorder = Recorder<TopicRecord>()
-    others.topic("t", as: .shared).subscribe(recorder)
+    others.topic("t", settings: .shared).subscribe(recorder)
     settle()
     #expect(recorder.history == [.subscription, .failure(.topicExists)])
     let error = try #require(
       try stage.failure { done in
-        others.subject("t", as: .replayed(5)).publish("a") { done($0) }
+        others.subject("t", settings: .replayed(5)).publish("a") { done($0) }
       })
     #expect(error.code == .topicExists)
     #expect(error.message.contains("flow free instead of lossless"))
@@ -100,7 +100,7 @@ import Testing
     part.flow = .lossless
     for settings in [TopicSettings.backPressured, part] {
       let same = Recorder<TopicRecord>()
-      others.topic("t", as: settings).subscribe(same)
+      others.topic("t", settings: settings).subscribe(same)
       settle()
       #expect(same.completion == nil)
     }
@@ -110,7 +110,7 @@ import Testing
   @Test func aTopicThatHasHadRecordsKeepsItsSettings() throws {
     try stage.publish(["a", "b"], to: "t", with: client)
     let recorder = Recorder<TopicRecord>()
-    others.topic("t", as: .shared).subscribe(recorder)
+    others.topic("t", settings: .shared).subscribe(recorder)
     settle()
     #expect(recorder.history == [.subscription, .failure(.topicExists)])
     #expect(try !shown().isStated)
@@ -118,7 +118,7 @@ import Testing
     var agreeing = TopicSettings()
     agreeing.flow = .free
     let other = Recorder<TopicRecord>()
-    others.topic("t", as: agreeing).subscribe(other)
+    others.topic("t", settings: agreeing).subscribe(other)
     settle()
     #expect(other.values == ["a", "b"])
     #expect(try shown().isStated)
@@ -151,7 +151,7 @@ import Testing
 
   @Test func aBrokerThatIsStartedAnewIsToldAgain() throws {
     let recorder = Recorder<TopicRecord>()
-    others.topic("t", as: .shared(replay: 2)).subscribe(recorder)
+    others.topic("t", settings: .shared(replay: 2)).subscribe(recorder)
     settle()
     stage.crash()
     try stage.restart()
@@ -163,7 +163,7 @@ import Testing
   @Test func producersStartWithTheFirstSubscriberAndNeverStop() throws {
     let source = TestSource(count: 3)
     let publication = source.publish(
-      to: client, topic: "t", as: .shared(replay: 2, scope: .forever), when: .connected)
+      to: client, topic: "t", settings: .shared(replay: 2, scope: .forever), when: .connected)
     settle()
     #expect(source.all.isEmpty)
     for round in 0..<3 {
@@ -206,7 +206,7 @@ import Testing
     cancelled.cancel()
     #expect(recorder.history == [.subscription, .failure(.cancelled)])
     try stage.publish(["a"], to: "u", with: client)
-    let refused = TestSource().publish(to: client, topic: "u", as: .shared, when: .connected)
+    let refused = TestSource().publish(to: client, topic: "u", settings: .shared, when: .connected)
     let other = Recorder<Never>()
     refused.subscribe(other)
     settle()

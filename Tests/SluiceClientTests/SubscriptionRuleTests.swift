@@ -199,8 +199,8 @@ import Testing
     #expect(try scene.subscriptions() == 3)
     for (index, subscriber) in subscribers.enumerated() {
       subscriber.cancel()
-      // The request follows the cancellation.
-      let shown = try scene.stage.wait { scene.client.topic(show: "t", completion: $0) }
+      // The question travels behind the cancellation.
+      let shown = try scene.stage.wait { scene.client.topicInfo("t", completion: $0) }
       #expect(shown.subscriptions.count == 2 - index)
       try scene.disturb()
     }

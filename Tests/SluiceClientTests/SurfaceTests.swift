@@ -40,7 +40,7 @@ import Testing
     #expect(stage.world.run { sums == [2, 4, 6] })
     // Three were enough, so the subscription has ended.
     stage.world.run(for: .seconds(1))
-    let info = try stage.wait { client.topic(show: "numbers", completion: $0) }
+    let info = try stage.wait { client.topicInfo("numbers", completion: $0) }
     #expect(info.summary.subscriptions == 0)
     _ = cancellable
   }
@@ -55,7 +55,7 @@ import Testing
     let subject: some Subject<Message, ClientError> = client.subject("t")
     subject.send("a")
     #expect(stage.world.run { first.values == ["a"] && second.values == ["a"] })
-    let info = try stage.wait { client.topic(show: "t", completion: $0) }
+    let info = try stage.wait { client.topicInfo("t", completion: $0) }
     #expect(info.summary.subscriptions == 1)
   }
 

@@ -48,7 +48,7 @@ import Testing
     for number in 0..<1_000 { try await subject.enqueue(Message("\(number)")) }
     try await subject.complete()
     var received: [String] = []
-    for try await record in client.topic("numbers").records { received.append(record.string) }
+    for try await record in client.topic("numbers").values { received.append(record.string) }
     #expect(received == (0..<1_000).map { "\($0)" })
     client.close()
   }
@@ -66,7 +66,7 @@ import Testing
       try await subject.flush()
     }
     var received: [String] = []
-    for try await record in client.topic("rounds").records {
+    for try await record in client.topic("rounds").values {
       received.append(record.string)
       if received.count == 3 { break }
     }
@@ -128,7 +128,7 @@ import Testing
       }
     }
     for number in 0..<200 {
-      world.loops[1].perform { subject?.send(Message("\(number)")) }
+      _ = world.loops[1].perform { subject?.send(Message("\(number)")) }
       if number % 40 == 20 { world.network.connections.last?.reset() }
       world.run(for: .milliseconds(3))
     }

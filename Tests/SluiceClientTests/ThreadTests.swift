@@ -90,7 +90,7 @@ import Testing
       #expect(counter.count.load(ordering: .relaxed) == count)
       #expect(counter.completions.load(ordering: .relaxed) == 0)
     }
-    #expect(try await setting.client.topic(show: "t").summary.subscriptions == 0)
+    #expect(try await setting.client.topicInfo("t").summary.subscriptions == 0)
   }
 
   @Test func eachThreadsMessagesKeepTheirOrder() async throws {
@@ -225,7 +225,7 @@ import Testing
       Issue.record("the topic failed")
     } catch {
       #expect(texts == ["a", "b"])
-      #expect((error as? ClientError)?.code == .topicFailed)
+      #expect(error.code == .topicFailed)
     }
   }
 }

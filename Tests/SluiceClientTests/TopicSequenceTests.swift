@@ -15,7 +15,7 @@ import Testing
 
   /// A topic's subscriptions at the broker, after all work queued on this client.
   private func subscriptions(_ topic: String) async throws -> [TopicInfo.Subscription] {
-    try await setting.client.topic(show: topic).subscriptions
+    try await setting.client.topicInfo(topic).subscriptions
   }
 
   @Test func recordsComeInOrderAndEndWithTheTopic() async throws {
@@ -23,7 +23,7 @@ import Testing
     try await setting.client.subject("t").complete()
     for prefetch in [SubscriptionPlan.Prefetch.byRequest, .keepFull(1), .keepFull(16), .keepFull(1_000)] {
       var texts: [String] = []
-      for try await record in setting.client.topic("t", prefetch: prefetch).records {
+      for try await record in setting.client.topic("t", prefetch: prefetch).values {
         texts.append(record.string)
       }
       #expect(texts == (0..<100).map { "\($0)" })
@@ -38,7 +38,7 @@ import Testing
       return number
     }
     var sum = 0
-    for try await number in numbers.records { sum += number }
+    for try await number in numbers.values { sum += number }
     #expect(sum == 20)
   }
 
@@ -46,7 +46,7 @@ import Testing
     let subject = setting.client.subject("t")
     try await subject.publish("a")
     try await subject.complete(.failure(.topicFailure("enough")))
-    var iterator = setting.client.topic("t").records.makeAsyncIterator()
+    var iterator = setting.client.topic("t").values.makeAsyncIterator()
     #expect(try await iterator.next()?.string == "a")
     do throws(ClientError) {
       _ = try await iterator.next()
@@ -59,7 +59,7 @@ import Testing
 
   @Test func whatIsAskedForIsWhatTheLoopTakes() async throws {
     try await setting.publish(100, to: "t")
-    var iterator = setting.client.topic("t").records.makeAsyncIterator()
+    var iterator = setting.client.topic("t").values.makeAsyncIterator()
     for taken in 1...5 as ClosedRange<UInt64> {
       _ = try await iterator.next()
       let shown = try await subscriptions("t")
@@ -70,7 +70,7 @@ import Testing
 
   @Test func aPrefetchIsKeptFullAndNotExceeded() async throws {
     try await setting.publish(100, to: "t")
-    var iterator = setting.client.topic("t", prefetch: .keepFull(10)).records.makeAsyncIterator()
+    var iterator = setting.client.topic("t", prefetch: .keepFull(10)).values.makeAsyncIterator()
     for taken in 1...40 as ClosedRange<UInt64> {
       _ = try await iterator.next()
       // Demand requested with that value has arrived before the reply to this request.
@@ -83,7 +83,7 @@ import Testing
 
   @Test func leavingTheLoopUnsubscribes() async throws {
     try await setting.publish(3, to: "t")
-    for try await _ in setting.client.topic("t").records { break }
+    for try await _ in setting.client.topic("t").values { break }
     #expect(try await subscriptions("t").isEmpty)
   }
 
@@ -93,7 +93,7 @@ import Testing
     let topic = setting.client.topic("t", prefetch: prefetch)
     let taken = Mutex(0)
     let task = Task {
-      for try await _ in topic.records { taken.withLock { $0 += 1 } }
+      for try await _ in topic.values { taken.withLock { $0 += 1 } }
     }
     while taken.withLock({ $0 }) < 20 { await Task.yield() }
     // It waits for a record that never comes.
@@ -109,7 +109,7 @@ import Testing
       let topic = setting.client.topic("t", prefetch: round % 2 == 0 ? .byRequest : .keepFull(round))
       let task = Task { () -> Int in
         var count = 0
-        for try await record in topic.records {
+        for try await record in topic.values {
           #expect(record.offset == count)
           count += 1
         }
@@ -128,7 +128,7 @@ import Testing
     let task = Task { () -> Int in
       while !Task.isCancelled { await Task.yield() }
       var count = 0
-      for try await _ in topic.records { count += 1 }
+      for try await _ in topic.values { count += 1 }
       return count
     }
     task.cancel()
@@ -138,7 +138,7 @@ import Testing
 
   @Test func aClosedClientIsThrown() async throws {
     let client = try await setting.connect()
-    var iterator = client.topic("t").records.makeAsyncIterator()
+    var iterator = client.topic("t").values.makeAsyncIterator()
     client.close()
     do throws(ClientError) {
       _ = try await iterator.next()
@@ -151,7 +151,7 @@ import Testing
   @Test func eachIterationBeginsAnew() async throws {
     try await setting.publish(5, to: "t")
     try await setting.client.subject("t").complete()
-    let records = setting.client.topic("t").records
+    let records = setting.client.topic("t").values
     for _ in 0..<2 {
       var count = 0
       for try await record in records {

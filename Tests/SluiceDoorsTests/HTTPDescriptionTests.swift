@@ -28,9 +28,9 @@ import Testing
     let groups = "/topics/{topic}/groups/{group}"
     let expected = [
       "/replies/{inbox}/{id}", "/topics", "/topics/{topic}", "/topics/{topic}/cursors/{cursor}",
-      "\(groups)/ack", "\(groups)/again", "\(groups)/extend", "\(groups)/leave", "\(groups)/next",
-      "\(groups)/refuse", "/topics/{topic}/request", "/topics/{topic}/requests", "/topics/{topic}/settings",
-      "/topics/{topic}/trim",
+      "\(groups)/ack", "\(groups)/extend", "\(groups)/leave", "\(groups)/next",
+      "\(groups)/reject", "\(groups)/retry", "/topics/{topic}/request", "/topics/{topic}/requests",
+      "/topics/{topic}/settings", "/topics/{topic}/trim",
     ]
     #expect(try Self.described().map(\.path).sorted() == expected.sorted())
   }

@@ -55,7 +55,7 @@ import Testing
     let second = ask("POST /topics/t/groups/g/next?count=10&member=\(first.member)")
     #expect(payloads(second.body) == ["m2", "m3", "m4"])
     #expect(ask("POST /topics/t/groups/g/ack?member=\(first.member)", "0\n2-3").body == "{\"records\":3}\n")
-    #expect(ask("POST /topics/t/groups/g/again?member=\(first.member)", "1").body == "{\"records\":1}\n")
+    #expect(ask("POST /topics/t/groups/g/retry?member=\(first.member)", "1").body == "{\"records\":1}\n")
     let again = ask("POST /topics/t/groups/g/next?count=10&member=\(first.member)")
     #expect(payloads(again.body) == ["m1"])
     #expect(again.body.contains("\"delivery\":2"))
@@ -104,10 +104,43 @@ import Testing
     #expect(payloads(other.body) == ["m0"])
   }
 
-  @Test func refusedRecordsGoToTheDeadLetters() {
+  @Test func refuseIsNoWordForAnything() {
     publish(1)
     let first = ask("POST /topics/t/groups/g/next?dead-letters=dead")
-    #expect(ask("POST /topics/t/groups/g/refuse?member=\(first.member)").body == "{\"records\":1}\n")
+    let answer = ask("POST /topics/t/groups/g/refuse?member=\(first.member)")
+    #expect(answer.status == 400)
+    #expect(answer.body.contains("retry") && answer.body.contains("reject"))
+    #expect(ask("POST /topics/t/groups/g/ack?member=\(first.member)").body == "{\"records\":1}\n")
+  }
+
+  @Test func aRetryWaitsForItsDelay() {
+    publish(2)
+    let first = ask("POST /topics/t/groups/g/next?retry-backoff=10s..1m")
+    #expect(ask("POST /topics/t/groups/g/retry?member=\(first.member)&after=5s").status == 200)
+    let second = ask("POST /topics/t/groups/g/next?member=\(first.member)")
+    #expect(payloads(second.body) == ["m1"])
+    // As the group's backoff says.
+    #expect(ask("POST /topics/t/groups/g/retry?member=\(first.member)").status == 200)
+    let waiting = begin("POST /topics/t/groups/g/next?retry-backoff=10s..1m&wait=60s")
+    door.settle(.seconds(3))
+    #expect(waiting.text.isEmpty)
+    door.settle(.seconds(3))
+    #expect(payloads(read(waiting).body) == ["m0"])
+    let last = ask("POST /topics/t/groups/g/next?retry-backoff=10s..1m")
+    #expect(last.status == 204)
+    door.settle(.seconds(6))
+    #expect(payloads(ask("POST /topics/t/groups/g/next?retry-backoff=10s..1m").body) == ["m1"])
+    for wrong in ["retry-backoff=5m..1s", "retry-backoff=5s", "retry-backoff=0..1s", "retry-backoff=1s..60d"]
+    {
+      #expect(ask("POST /topics/t/groups/h/next?\(wrong)").status == 400)
+    }
+    #expect(ask("POST /topics/t/groups/g/ack?member=x&after=1s").status == 400)
+  }
+
+  @Test func rejectedRecordsGoToTheDeadLetters() {
+    publish(1)
+    let first = ask("POST /topics/t/groups/g/next?dead-letters=dead")
+    #expect(ask("POST /topics/t/groups/g/reject?member=\(first.member)").body == "{\"records\":1}\n")
     #expect(payloads(ask("GET /topics/dead?until=live").body) == ["m0"])
   }
 

@@ -106,10 +106,12 @@ struct FrameErrorTests {
       .unsupported,
       "JOIN says 2 for a topic that is missing; 0 and 1 are defined"),
     Case(
-      Settle(.done, delivery: 0, firstOffset: 0, count: 0), "04 000000 01000000 0000000000000000 00000000",
+      Settle(.acknowledge, delivery: 0, firstOffset: 0, count: 0),
+      "04 000000 01000000 0000000000000000 00000000",
       .unsupported, "SETTLE names verdict 4; 0 to 3 are defined"),
     Case(
-      Settle(.done, delivery: 0, firstOffset: 0, count: 0), "00 000000 01000000 ffffffffffffffff 01000000",
+      Settle(.acknowledge, delivery: 0, firstOffset: 0, count: 0),
+      "00 000000 01000000 ffffffffffffffff 01000000",
       .malformedFrame, "SETTLE is about 1 records from offset 18446744073709551615"),
     Case(
       Cursors(cursors: [], more: false),

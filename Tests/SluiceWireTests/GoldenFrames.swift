@@ -180,16 +180,16 @@ let goldenFrames: [GoldenFrame] = [
     """),
   GoldenFrame("DELIVERIES", 0x29, Deliveries(count: 2), "02000000"),
   GoldenFrame(
-    "SETTLE, done", 0x2A, Settle(.done, delivery: 1, firstOffset: 0x0102, count: 3),
+    "SETTLE, acknowledge", 0x2A, Settle(.acknowledge, delivery: 1, firstOffset: 0x0102, count: 3),
     "00 000000 01000000 0201000000000000 03000000"),
   GoldenFrame(
-    "SETTLE, again", 0x2A, Settle(.again, delivery: .max, firstOffset: .max, count: 0),
+    "SETTLE, retry", 0x2A, Settle(.retry, delivery: .max, firstOffset: .max, count: 0),
     "01 000000 ffffffff ffffffffffffffff 00000000"),
   GoldenFrame(
-    "SETTLE, dead", 0x2A, Settle(.dead, delivery: 2, firstOffset: 0, count: .max),
+    "SETTLE, reject", 0x2A, Settle(.reject, delivery: 2, firstOffset: 0, count: .max),
     "02 000000 02000000 0000000000000000 ffffffff"),
   GoldenFrame(
-    "SETTLE, working", 0x2A, Settle(.working, delivery: 2, firstOffset: 0, count: 1),
+    "SETTLE, extend", 0x2A, Settle(.extend, delivery: 2, firstOffset: 0, count: 1),
     "03 000000 02000000 0000000000000000 01000000"),
   GoldenFrame("COMMIT", 0x2B, Commit(nextOffset: 0x0102), "0201000000000000"),
   GoldenFrame(
@@ -203,15 +203,15 @@ let goldenFrames: [GoldenFrame] = [
           bytes: 10, age: 11),
         CursorInfo(
           name: "g", kind: .group, epoch: 5, nextOffset: 6, end: 7, members: 8, outstanding: 9, idle: 0,
-          redeliveries: 12, deadLetters: 13, abandoned: 14, missed: 15),
+          redeliveries: 12, deadLetters: 13, abandoned: 14, missed: 15, delayed: 16, nextRetry: 17),
       ], more: true),
     """
-    01 02000000 60000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
+    01 02000000 70000000 0100 63 00 0100000000000000 0200000000000000 0300000000000000 00000000 0000000000000000
     0400000000000000 0a00000000000000 0b00000000000000 0000000000000000 0000000000000000 0000000000000000
-    0000000000000000
-    60000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
+    0000000000000000 0000000000000000 0000000000000000
+    70000000 0100 67 01 0500000000000000 0600000000000000 0700000000000000 08000000
     0900000000000000 0000000000000000 ffffffffffffffff ffffffffffffffff 0c00000000000000 0d00000000000000
-    0e00000000000000 0f00000000000000
+    0e00000000000000 0f00000000000000 1000000000000000 1100000000000000
     """),
   GoldenFrame(
     "CURSOR_MOVE", 0x3B, CursorMove(topic: "t", name: "c", to: .offset(5)),
@@ -425,7 +425,8 @@ let goldenFrames: [GoldenFrame] = [
       consumers: [
         TopicInfo.Consumer(
           name: "g", kind: .group, nextOffset: 29, lag: 30, bytes: 31, age: 32, members: 33,
-          unacknowledged: 34, redeliveries: 35, deadLetters: 36, abandoned: 37, missed: 38, idle: 39)
+          unacknowledged: 34, redeliveries: 35, deadLetters: 36, abandoned: 37, missed: 38, idle: 39,
+          delayed: 40, nextRetry: 41)
       ]),
     """
     3b000000 0100 74 0100000000000000 0200000000000000 0300000000000000 0400000000000000
@@ -441,9 +442,9 @@ let goldenFrames: [GoldenFrame] = [
     01 1900000000000000
     01000000 0d000000 04 1900000000000000 1a00 1b00
     1c000000
-    01000000 58000000 0100 67 01 1d00000000000000 1e00000000000000 1f00000000000000 2000000000000000
+    01000000 68000000 0100 67 01 1d00000000000000 1e00000000000000 1f00000000000000 2000000000000000
     21000000 2200000000000000 2300000000000000 2400000000000000 2500000000000000 2600000000000000
-    2700000000000000
+    2700000000000000 2800000000000000 2900000000000000
     """),
   GoldenFrame("TOPIC_LIST", 0x33, TopicList(after: "a", limit: 64), "0100 61 40000000"),
   GoldenFrame("TOPICS, none", 0x34, Topics(topics: [], more: false), "00 00000000"),

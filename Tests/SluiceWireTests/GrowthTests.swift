@@ -12,7 +12,8 @@ struct GrowthTests {
     publications: 1)
   private static let cursor = CursorInfo(
     name: "c", kind: .group, epoch: 1, nextOffset: 2, end: 3, members: 4, outstanding: 5, idle: 6,
-    bytes: 7, age: 8, redeliveries: 9, deadLetters: 10, abandoned: 11, missed: 12)
+    bytes: 7, age: 8, redeliveries: 9, deadLetters: 10, abandoned: 11, missed: 12, delayed: 13,
+    nextRetry: 14)
   private static let subscription = TopicInfo.Subscription(
     connection: 1, client: "c", stream: 2, state: .live, nextOffset: 3, granted: 4, sent: 5, limit: .buffer,
     lastMinute: 1, lastFiveMinutes: 2, consumer: "g", slowness: .client, slow: 6, age: 7)
@@ -20,7 +21,7 @@ struct GrowthTests {
     reason: .memory, milliseconds: 3, lastMinute: 4, lastFiveMinutes: 5)
   private static let consumer = TopicInfo.Consumer(
     name: "c", kind: .group, nextOffset: 1, lag: 2, bytes: 3, age: 4, members: 5, unacknowledged: 6,
-    redeliveries: 7, deadLetters: 8, abandoned: 9, missed: 10, idle: 11)
+    redeliveries: 7, deadLetters: 8, abandoned: 9, missed: 10, idle: 11, delayed: 12, nextRetry: 13)
   private static let publication = TopicInfo.Publication(
     connection: 1, client: "c", stream: 2, granted: 3, received: 4)
 
@@ -50,7 +51,7 @@ struct GrowthTests {
       + number(1) + [0]
     let cursor =
       string("c") + [1] + number(1) + number(2) + number(3) + word(4)
-      + (5...12).flatMap { number($0) }
+      + (5...14).flatMap { number($0) }
     let subscription =
       number(1) + string("c") + word(2) + [1] + number(3) + number(4) + number(5) + number(0)
       + [2, 1, 0, 2, 0] + string("g") + [2] + number(6) + number(7) + string("")
@@ -62,7 +63,7 @@ struct GrowthTests {
     let rest = [UInt8](repeating: 0, count: 9)
     let hold = [5] + number(3) + [4, 0, 5, 0]
     let consumer =
-      string("c") + [1] + (1...4).flatMap { number($0) } + word(5) + (6...11).flatMap { number($0) }
+      string("c") + [1] + (1...4).flatMap { number($0) } + word(5) + (6...13).flatMap { number($0) }
     let connection =
       number(1) + ["c", "i", "p", "s"].flatMap { string($0) } + number(2) + word(3) + word(4)
       + (5...7).flatMap { number($0) }

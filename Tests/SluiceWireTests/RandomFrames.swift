@@ -41,7 +41,7 @@ struct RandomFrames {
         let count: UInt32 = frames.integer()
         return Settle(
           Settle.Verdict.allCases.randomElement(using: &frames.random)!, delivery: frames.integer(),
-          firstOffset: min(frames.integer(), .max - UInt64(count)), count: count)
+          firstOffset: min(frames.integer(), .max - UInt64(count)), count: count, delay: frames.integer())
       },
       { Commit(nextOffset: $0.integer()) },
       { CursorList(topic: $0.text(300), after: $0.text(300), limit: $0.integer()) },
@@ -251,7 +251,8 @@ struct RandomFrames {
     JoinGroup.Settings(
       acknowledgement: JoinGroup.Acknowledgement.allCases.randomElement(using: &random)!,
       order: JoinGroup.Order.allCases.randomElement(using: &random)!, deadline: integer(),
-      deliveries: integer(), deadLetters: text(300), filter: filter())
+      deliveries: integer(), deadLetters: text(300), filter: filter(),
+      retryBackoff: JoinGroup.Backoff(first: integer(), longest: integer()))
   }
 
   private mutating func cursor() -> CursorInfo {
@@ -259,7 +260,7 @@ struct RandomFrames {
       name: text(255), kind: CursorInfo.Kind.allCases.randomElement(using: &random)!, epoch: integer(),
       nextOffset: integer(), end: integer(), members: integer(), outstanding: integer(), idle: integer(),
       bytes: integer(), age: integer(), redeliveries: integer(), deadLetters: integer(), abandoned: integer(),
-      missed: integer())
+      missed: integer(), delayed: integer(), nextRetry: integer())
   }
 
   private mutating func ending() -> Complete.Ending {
@@ -330,7 +331,8 @@ struct RandomFrames {
           name: $0.text(255), kind: $0.integer() % 2 as UInt8 == 0 ? .cursor : .group,
           nextOffset: $0.integer(), lag: $0.integer(), bytes: $0.integer(), age: $0.integer(),
           members: $0.integer(), unacknowledged: $0.integer(), redeliveries: $0.integer(),
-          deadLetters: $0.integer(), abandoned: $0.integer(), missed: $0.integer(), idle: $0.integer())
+          deadLetters: $0.integer(), abandoned: $0.integer(), missed: $0.integer(), idle: $0.integer(),
+          delayed: $0.integer(), nextRetry: $0.integer())
       })
   }
 }

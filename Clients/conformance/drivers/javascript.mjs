@@ -167,7 +167,7 @@ const commands = {
     opened.set(command.on, new Reader(command.on, pattern.events()));
   },
   group(command) {
-    const options = { ...reading(command), ...picked(command, "ack", "deliveries", "missing", "deadline", "deadLetters") };
+    const options = { ...reading(command), ...picked(command, "ack", "deliveries", "missing", "deadline", "deadLetters", "retryBackoff") };
     if ("ordered" in command) options.orderedByKey = command.ordered;
     opened.set(command.on, new Reader(command.on, client(command).group(command.topic, command.group, options)));
   },
@@ -175,7 +175,8 @@ const commands = {
     thing(command).request(command.n);
   },
   async settle(command) {
-    await thing(command).taken.get(`${command.offset}/${command.attempt}`)[command.verdict]();
+    const delivery = thing(command).taken.get(`${command.offset}/${command.attempt}`);
+    await delivery[command.verdict](...("after" in command ? [{ after: command.after }] : []));
   },
   commit(command) {
     const reader = thing(command);

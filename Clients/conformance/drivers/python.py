@@ -199,6 +199,9 @@ class Driver:
             options["deadline"] = command["deadline"] / 1000
         if "deadLetters" in command:
             options["dead_letters"] = command["deadLetters"]
+        if "retryBackoff" in command:
+            first, longest = command["retryBackoff"]
+            options["retry_backoff"] = (first / 1000, longest / 1000)
         if "ordered" in command:
             options["ordered_by_key"] = command["ordered"]
         group = self._clients[command["client"]].group(command["topic"], command["group"], **options)
@@ -209,7 +212,8 @@ class Driver:
 
     async def do_settle(self, command: dict[str, Any]) -> None:
         delivery = self._open[command["on"]].taken[command["offset"], command["attempt"]]
-        await getattr(delivery, command["verdict"])()
+        delay = {"after": command["after"] / 1000} if "after" in command else {}
+        await getattr(delivery, command["verdict"])(**delay)
 
     async def do_commit(self, command: dict[str, Any]) -> None:
         reader = self._open[command["on"]]

@@ -242,8 +242,11 @@ class Subscription:
     async def commit(self, record: Record) -> None:
         await self._driver.do("commit", on=self.name, offset=record.offset)
 
-    async def settle(self, delivery: Record, verdict: str) -> None:
-        await self._driver.do("settle", on=self.name, offset=delivery.offset, attempt=delivery.attempt, verdict=verdict)
+    async def settle(self, delivery: Record, verdict: str, after: int | None = None) -> None:
+        delay = {} if after is None else {"after": after}
+        await self._driver.do(
+            "settle", on=self.name, offset=delivery.offset, attempt=delivery.attempt, verdict=verdict, **delay
+        )
 
 
 def shown(event: dict[str, Any]) -> str:

@@ -67,10 +67,10 @@ FRAMES: dict[str, tuple[int, str]] = {
     "JOIN": (
         0x28,
         "topic:string group:string start:u8 acknowledgement:u8 order:u8 if_missing:u8 start_value:u64 deadline:u32 deliveries:u32"
-        f" dead_letters:string granted:u64 {_FILTER}",
+        f" dead_letters:string granted:u64 {_FILTER} more:rest",
     ),
     "DELIVERIES": (0x29, "count:u32"),
-    "SETTLE": (0x2A, "verdict:u8 :pad3 delivery:u32 first:u64 count:u32"),
+    "SETTLE": (0x2A, "verdict:u8 :pad3 delivery:u32 first:u64 count:u32 more:rest"),
     "COMMIT": (0x2B, "next_offset:u64"),
     "TOPIC_CREATE": (0x30, f"topic:string {_SETTINGS}"),
     "TOPIC_SHOW": (0x31, "topic:string"),

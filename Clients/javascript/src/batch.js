@@ -170,19 +170,24 @@ export function demand(stream, through) {
   return bytes;
 }
 
-/** SETTLE for one delivery. */
-export function settle(stream, verdict, attempt, offset) {
-  const bytes = new Uint8Array(32);
+/** SETTLE of one delivery. `delay` is in milliseconds; without one the group's backoff says how long a retry waits. */
+export function settle(stream, verdict, attempt, offset, delay) {
+  const length = delay === undefined ? 20 : 24;
+  const bytes = new Uint8Array(12 + length);
   const view = new DataView(bytes.buffer);
-  header(view, 0, 20, 0x2a, 0, stream);
+  header(view, 0, length, 0x2a, 0, stream);
   view.setUint8(12, verdict);
   view.setUint32(16, attempt, true);
   view.setBigUint64(20, BigInt(offset), true);
   view.setUint32(28, 1, true);
+  if (delay !== undefined) view.setUint32(32, Math.min(Math.max(Math.round(delay), 0), LONGEST_DELAY), true);
   return bytes;
 }
 
-/** COMMIT: moves the cursor to `nextOffset`. */
+/** Of a retry, in milliseconds. */
+const LONGEST_DELAY = 0xffff_fffe;
+
+/** COMMIT: the cursor stands at `nextOffset`. */
 export function commit(stream, nextOffset) {
   const bytes = new Uint8Array(20);
   const view = new DataView(bytes.buffer);

@@ -45,8 +45,8 @@ export class Client {
 
   /** A membership in a consumer group, to iterate over. */
   group(topic, name, options = {}) {
-    const { ack = true, orderedByKey = false, deadline = 30_000, deliveries = 0, deadLetters = "" } = options;
-    const group = { name, ack, orderedByKey, deadline, deliveries, deadLetters };
+    const { ack = true, orderedByKey = false, deadline = 30_000, deliveries = 0, deadLetters = "", retryBackoff = [] } = options;
+    const group = { name, ack, orderedByKey, deadline, deliveries, deadLetters, retryBackoff };
     return groupSubscription(this, makePlan(topic, { ...options, decode: undefined, cursor: "" }, { group }));
   }
 

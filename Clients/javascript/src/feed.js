@@ -544,6 +544,8 @@ export class GroupFeed extends Feed {
         "dead letters": group.deadLetters,
         "granted through": this.reopenedDemand(),
         filter: plan.where,
+        "first backoff": group.retryBackoff[0],
+        "longest backoff": group.retryBackoff[1],
       },
       flags,
     );
@@ -556,7 +558,7 @@ export class GroupFeed extends Feed {
         this.#time = 0;
         const unsent = this.#unsent;
         this.#unsent = [];
-        for (const [verdict, attempt, offset] of unsent) this.#send(verdict, attempt, offset);
+        for (const settlement of unsent) this.#send(...settlement);
         return false;
       }
       case DELIVERIES:
@@ -577,23 +579,23 @@ export class GroupFeed extends Feed {
   deliver(bytes, view, start, end) {
     const { first, count } = deliverHeader(view, start, end);
     const { topic } = this.plan;
-    const settleOne = (delivery, verdict) => this.#settle(delivery, verdict);
+    const settleOne = (delivery, verdict, delay) => this.#settle(delivery, verdict, delay);
     const make = (index, time, from, to, attributes) =>
       new Delivery(topic, first + index, time, bytes, from, to, attributes, this.#attempt, settleOne);
     this.#time = this.queueBatch(bytes, view, start, end, count, this.#time, make);
   }
 
-  #settle(delivery, verdict) {
+  #settle(delivery, verdict, delay) {
     if (this.isOver) {
       throw new SubscriptionError(`the member of group ${this.plan.group.name} has left, so its deliveries go to other members`, {
         topic: this.topic,
       });
     }
-    this.#send(verdict, delivery.attempt, delivery.offset);
+    this.#send(verdict, delivery.attempt, delivery.offset, delay);
   }
 
-  #send(verdict, attempt, offset) {
-    if (this.connection !== undefined) this.connection.send(settle(this.number, verdict, attempt, offset));
-    else if (this.#unsent.length < MOST_UNSENT) this.#unsent.push([verdict, attempt, offset]);
+  #send(verdict, attempt, offset, delay) {
+    if (this.connection !== undefined) this.connection.send(settle(this.number, verdict, attempt, offset, delay));
+    else if (this.#unsent.length < MOST_UNSENT) this.#unsent.push([verdict, attempt, offset, delay]);
   }
 }

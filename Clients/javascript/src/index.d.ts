@@ -77,9 +77,9 @@ export class Delivery extends Record {
   readonly attempt: number;
   /** Marks the record as done. */
   ack(): Promise<void>;
-  /** Asks the group to deliver the record again. */
-  retry(): Promise<void>;
-  /** Rejects the record: it goes to the dead-letter topic if the group has one, and is skipped otherwise. */
+  /** Asks the group to deliver the record again, after that many milliseconds, or as the group's `retryBackoff` says. */
+  retry(options?: { after?: number }): Promise<void>;
+  /** Gives the record up: to the dead-letter topic if there is one. */
   reject(): Promise<void>;
   /** Restarts the record's deadline. */
   extend(): Promise<void>;
@@ -199,6 +199,9 @@ export interface ConsumerInfo {
   redeliveries: number;
   deadLetters: number;
   idle: number;
+  /** Records of a group that wait for the time of their retry, and milliseconds until the first is delivered. */
+  delayed: number;
+  nextRetry: number;
 }
 export interface ConnectionInfo {
   id: number;
@@ -298,6 +301,8 @@ export interface GroupOptions {
   /** How many times a record is delivered before it is rejected; 0 for no limit. */
   deliveries?: number;
   deadLetters?: string;
+  /** Milliseconds that a retry waits at first, and at most: twice as long after each delivery. Default: not at all. */
+  retryBackoff?: [number, number];
   missing?: "create" | "fail";
   signal?: AbortSignal;
 }

@@ -84,9 +84,12 @@ export class Delivery extends Record {
     this.#settle(this, 0);
   }
 
-  /** Asks the group to deliver the record again, before records that were never delivered. */
-  async retry() {
-    this.#settle(this, 1);
+  /**
+   * Asks the group to deliver the record again, before records that were never delivered. `after` is how many milliseconds the record
+   * waits before that, while no member has it; without it the group's `retryBackoff` says.
+   */
+  async retry({ after } = {}) {
+    this.#settle(this, 1, after);
   }
 
   /** Rejects the record: it goes to the group's dead-letter topic if it has one, and is skipped otherwise. */

@@ -87,6 +87,8 @@ export function consumerInfo(values) {
     redeliveries: values.redeliveries,
     deadLetters: values["dead letters"],
     idle: values.idle,
+    delayed: values.delayed,
+    nextRetry: values["next retry"],
   };
 }
 

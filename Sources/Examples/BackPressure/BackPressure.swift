@@ -45,7 +45,7 @@ enum BackPressure {
 
     print("given by the source ▒, taken by the subscriber ▓, a sign for 50")
     var taken = 0
-    for try await _ in client.topic("pressure").records {
+    for try await _ in client.topic("pressure").values {
       taken += 1
       if taken % 50 == 0 { show(given: given.load(ordering: .relaxed), taken: taken) }
       // Slow at first, then as fast as possible.

@@ -41,7 +41,7 @@ enum Ticker {
       .publish(to: client.subject("ticks"), when: .connected)
 
     var heard = 0
-    for try await record in client.topic("ticks", from: .new).records {
+    for try await record in client.topic("ticks", from: .new).values {
       print(record.string)
       heard += 1
       if heard == 5 { break }

@@ -48,14 +48,14 @@ enum WorkQueue {
   private static func work(
     _ client: Client, _ worker: String, _ time: Duration, _ tally: Tally
   ) async throws {
-    for try await delivery in client.group("workers", of: "jobs", options: options).records {
+    for try await delivery in client.group("workers", of: "jobs", options: options).values {
       let job = Int(delivery.record.string) ?? 0
       try? await Task.sleep(for: time)
       let fails = job == 7 || (job % 5 == 0 && delivery.count == 1)
       print(
         "\(worker) \(fails ? "failed at" : "did") job \(job)\(delivery.count > 1 ? ", time \(delivery.count)" : "")"
       )
-      if fails { delivery.refuse() } else { delivery.acknowledge() }
+      if fails { delivery.retry() } else { delivery.acknowledge() }
       if !fails || delivery.count == 3 { await tally.settle(worker, isDone: !fails) }
     }
   }

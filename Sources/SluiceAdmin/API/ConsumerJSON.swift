@@ -11,7 +11,8 @@ enum ConsumerJSON {
       "lag": .exact(summary.lag), "lagBytes": known(summary.bytes), "lagSeconds": seconds(summary.age),
       "unacknowledged": .exact(summary.unacknowledged), "redeliveries": .exact(summary.redeliveries),
       "deadLetters": .exact(summary.deadLetters), "abandoned": .exact(summary.abandoned),
-      "missed": .exact(summary.missed), "furthest": summary.furthest.first.map { .text($0.name) },
+      "missed": .exact(summary.missed), "delayed": .exact(summary.delayed),
+      "furthest": summary.furthest.first.map { .text($0.name) },
     ]
   }
 
@@ -24,7 +25,8 @@ enum ConsumerJSON {
       "members": .number(consumer.members), "unacknowledged": .exact(consumer.unacknowledged),
       "redeliveries": .exact(consumer.redeliveries), "deadLetters": .exact(consumer.deadLetters),
       "abandoned": .exact(consumer.abandoned), "missed": .exact(consumer.missed),
-      "idleSeconds": .seconds(milliseconds: consumer.idle),
+      "idleSeconds": .seconds(milliseconds: consumer.idle), "delayed": .exact(consumer.delayed),
+      "nextRetrySeconds": .seconds(milliseconds: consumer.nextRetry),
     ]
   }
 

@@ -31,6 +31,11 @@ enum ConsumerMetrics {
   private static var counts: [Value] {
     [
       ("unacknowledged_records", nil, 1, .gauge, "Records that are with members.", \.unacknowledged),
+      ("delayed_records", nil, 1, .gauge, "Records that wait for the time of their retry.", \.delayed),
+      (
+        "next_retry_seconds", "seconds", 1e-3, .gauge,
+        "When the first of those records is delivered again, from now; 0 without any.", \.nextRetry
+      ),
       ("redeliveries", nil, 1, .counter, "How often a record was delivered again.", \.redeliveries),
       ("dead_letters", nil, 1, .counter, "Records that were sent to the dead letters.", \.deadLetters),
       (

@@ -215,7 +215,8 @@ final class RequestStream: ServerStream {
     let topic = try streams.client.topic(frame.topic, for: .stateList)
     streams.client.workBudget.spend(
       frame.kind == .producer ? topic.knownProducerCount : topic.cursorCount, of: .cursors)
-    let page = try topic.states(frame.kind, after: frame.after, bytes: Self.statePage)
+    let page = try topic.states(
+      frame.kind, after: frame.after, bytes: Self.statePage, at: streams.loop.clocks)
     let size = page.encoded(stream: stream).count
     guard size <= max(streams.largestBatch, Limits.smallestFrame) else {
       throw WireError(

@@ -79,6 +79,12 @@ struct AwaitingStreams {
     owners[ObjectIdentifier(attachment.owner)] = (last, attachment, condition)
   }
 
+  var publications: [Publication] {
+    owners.values.compactMap {
+      if case .publication(let publication) = $0.attachment { publication } else { nil }
+    }
+  }
+
   func contains(_ owner: AnyObject) -> Bool {
     owners[ObjectIdentifier(owner)] != nil
   }

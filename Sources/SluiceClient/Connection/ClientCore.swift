@@ -56,7 +56,9 @@ final class ClientCore: @unchecked Sendable {
   var awaiting = AwaitingStreams()
   /// Subscriptions whose streams have ended and that still hold records or an end for their subscribers.
   private var draining: [RemoteSubscription] = []
-  /// Whether a broker has redirected a stream to another node.
+  /// The client ends behind what it has accepted.
+  private var shutdown: Shutdown?
+  /// A broker has said that another node serves a topic.
   var isInCluster = false
   /// The source of producer ids, and of the seeds for delays.
   var random: SeededRandom
@@ -229,6 +231,7 @@ final class ClientCore: @unchecked Sendable {
   private func perform(_ command: Command) {
     switch command {
     case .close(let error): close(error)
+    case .shutdown(let time, let completion): shutDown(within: time, completion)
     case .advance(let publication) where !publication.isOpen && awaiting.contains(publication):
       // Its records wait for the stream.
       if publication.endsIfReleased() { stopAwaiting(publication) }
@@ -252,7 +255,7 @@ final class ClientCore: @unchecked Sendable {
       stopAwaiting(subscription)
       subscription.forget()
     case .settle(let subscription): _ = subscription.takeSettlements()
-    case .advance, .becomeSource, .close: break
+    case .advance, .becomeSource, .close, .shutdown: break
     }
   }
 
@@ -262,11 +265,30 @@ final class ClientCore: @unchecked Sendable {
     case .open(let attachment): end(attachment, error)
     case .demand, .cancel: performUnconnected(command)
     case .advance(let publication), .becomeSource(let publication): publication.end(.failure(error))
-    case .settle, .close: break
+    case .settle, .close, .shutdown: break
     }
   }
 
   // MARK: On the loop: the end
+
+  private func shutDown(within time: Duration, _ completion: @escaping Client.Completion<Void>) {
+    if let shutdown { return shutdown.join(completion) }
+    if case .closed(let error) = state {
+      return completion(error.code == .closed ? .success(()) : .failure(error))
+    }
+    let shutdown = Shutdown(self, within: time)
+    self.shutdown = shutdown
+    shutdown.join(completion)
+    shutdown.begin()
+  }
+
+  /// The publications, with streams or without.
+  var publications: [Publication] {
+    connections.flatMap { $0.streams.publications } + awaiting.publications
+  }
+
+  /// The open connections, to the client's own broker and to nodes.
+  var connections: [Connection] { (connection.map { [$0] } ?? []) + nodes.connections }
 
   /// Ends everything, once. Draining subscriptions stay until this client closes the connection.
   func close(_ error: ClientError) {
@@ -291,6 +313,7 @@ final class ClientCore: @unchecked Sendable {
     }
     opened.take()?(.failure(error))
     for attachment in attachments { end(attachment, error) }
+    shutdown?.closed(error)
     states.send(.closed(error))
     states.send(completion: .finished)
     notices.send(completion: .finished)

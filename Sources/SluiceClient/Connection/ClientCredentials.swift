@@ -83,14 +83,15 @@ public struct ClientCredentials: Hashable, Sendable, CustomStringConvertible, Cu
 /// The identity that a broker has given a client.
 public struct ClientIdentity: Hashable, Sendable {
   public let name: String
-  /// When the identity expires unless it is renewed, in milliseconds since 1970; nil for never.
-  public let expires: Int64?
+  /// When the identity expires unless it is renewed; nil for never.
+  public let expires: Timestamp?
 
   /// Nil if the broker has no access control.
   init?(name: String, expires: UInt64) {
     if name.isEmpty { return nil }
     self.name = name
-    self.expires = expires == Authenticated.never ? nil : Int64(clamping: expires)
+    self.expires =
+      expires == Authenticated.never ? nil : Timestamp(millisecondsSince1970: Int64(clamping: expires))
   }
 }
 
@@ -185,11 +186,11 @@ final class CredentialsRenewal: @unchecked Sendable {
   private unowned let connection: Connection
   /// The current credentials.
   private var credentials: Credentials
-  private var expires: Int64?
+  private var expires: Timestamp?
   private var credentialsRequest: CredentialsRequest?
   private var timer: TimerToken?
 
-  init(_ credentials: Credentials, of connection: Connection, expires: Int64?) {
+  init(_ credentials: Credentials, of connection: Connection, expires: Timestamp?) {
     self.credentials = credentials
     self.connection = connection
     self.expires = expires
@@ -208,7 +209,7 @@ final class CredentialsRenewal: @unchecked Sendable {
   /// Schedules the next renewal for when four fifths of the remaining time have passed, also after one that failed.
   private func wait() {
     guard let expires, core.options.credentials.kind.isRenewable else { return }
-    let (left, overflow) = expires.subtractingReportingOverflow(core.loop.wallClock)
+    let (left, overflow) = expires.millisecondsSince1970.subtractingReportingOverflow(core.loop.wallClock)
     // Beyond this, differences between clocks could matter.
     let longest = Int64(86_400_000 * 24)
     guard overflow || left > 0 else { return }

@@ -18,13 +18,15 @@ enum Command {
   case becomeSource(Publication)
 
   case close(ClientError)
+  /// Closes the client behind what it has accepted, at the latest after that time.
+  case shutdown(within: Duration, Client.Completion<Void>)
 
   /// The node that serves the owner's stream; nil for the client's own broker.
   var node: DirectLink? {
     switch self {
     case .demand(let subscription), .cancel(let subscription), .settle(let subscription): subscription.node
     case .advance(let publication), .becomeSource(let publication): publication.node
-    case .open, .close: nil
+    case .open, .close, .shutdown: nil
     }
   }
 }

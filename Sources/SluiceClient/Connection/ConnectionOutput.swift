@@ -95,7 +95,9 @@ final class ConnectionOutput {
   func sendSettlements(of subscription: RemoteSubscription) {
     for run in subscription.takeSettlements() {
       send(
-        Settle(run.verdict, delivery: run.delivery, firstOffset: run.first, count: run.count),
+        Settle(
+          run.verdict, delivery: run.delivery, firstOffset: run.first, count: run.count,
+          delay: run.delay),
         stream: subscription.stream)
     }
   }

@@ -229,6 +229,7 @@ final class StreamMultiplexer {
     case .advance(let publication): output.noteDue(publication)
     case .becomeSource(let publication): reopen(publication)
     case .close(let error): core.close(error)
+    case .shutdown: break
     }
   }
 
@@ -338,6 +339,10 @@ final class StreamMultiplexer {
       .limitReached,
       "this connection has \(welcome?.maximumStreams ?? 0) subscriptions, publications and requests, which is the broker's "
         + "limit; end some, or connect once more")
+  }
+
+  var publications: [Publication] {
+    attachments.compactMap { if case .publication(let publication)? = $0 { publication } else { nil } }
   }
 
   /// Whether nothing would be lost by closing the connection.

@@ -1,3 +1,4 @@
+import SluiceIO
 import SluiceWire
 import Synchronization
 
@@ -6,7 +7,7 @@ import Synchronization
 /// ```swift
 /// let jobs = client.group("workers", of: "jobs", options: GroupOptions(acknowledgement: .explicit))
 /// let cancellable = jobs.sink { print($0) } receiveValue: { delivery in
-///   if work(on: delivery.record) { delivery.acknowledge() } else { delivery.refuse() }
+///   if work(on: delivery.record) { delivery.acknowledge() } else { delivery.retry() }
 /// }
 /// ```
 ///
@@ -30,21 +31,30 @@ public struct Delivery: Sendable {
   }
 
   /// Settles the record as processed.
-  public func acknowledge() { settle(.done) }
+  public func acknowledge() { settle(.acknowledge) }
 
-  /// Returns the record to the group to be delivered again, to any member; after ``GroupOptions/deliveries`` deliveries it becomes a dead letter.
-  public func refuse() { settle(.again) }
+  /// Returns the record to the group to be delivered again, to any member; or makes it a dead letter after ``GroupOptions/deliveries`` deliveries.
+  ///
+  /// While the record waits, no member has it, and it uses no demand. In a group in order of keys, later records with its key wait, too.
+  ///
+  /// - Parameter delay: how long the broker waits from when it receives this, in whole milliseconds, at most 49 days; zero for not at all. Nil, the
+  ///   default, for the group's ``GroupOptions/retryBackoff``.
+  public func retry(after delay: Duration? = nil) {
+    let milliseconds = delay.map { UInt32(clamping: max($0.clampedNanoseconds, 0) / 1_000_000) }
+    settle(.retry, delay: milliseconds.map { min($0, Settle.byBackoff - 1) } ?? Settle.byBackoff)
+  }
 
   /// Makes the record a dead letter at once: no member can process it.
-  public func reject() { settle(.dead) }
+  public func reject() { settle(.reject) }
 
   /// Restarts the record's deadline: the member is still processing it.
-  public func extend() { settle(.working) }
+  public func extend() { settle(.extend) }
 
-  private func settle(_ verdict: Settle.Verdict) {
+  private func settle(_ verdict: Settle.Verdict, delay: UInt32 = Settle.byBackoff) {
     subscription.settle(
       Settlements.Run(
-        verdict: verdict, delivery: UInt32(count), epoch: epoch, first: record.offset, count: 1))
+        verdict: verdict, delivery: UInt32(count), epoch: epoch, first: record.offset, count: 1, delay: delay)
+    )
   }
 }
 
@@ -100,6 +110,8 @@ final class Settlements: Sendable {
     var epoch: UInt64
     var first: UInt64
     var count: UInt32
+    /// As in ``Settle/delay``.
+    var delay: UInt32
   }
 
   private struct State {
@@ -114,7 +126,8 @@ final class Settlements: Sendable {
   func add(_ run: Run) -> Bool {
     state.withLock { state in
       if let last = state.runs.last, last.verdict == run.verdict, last.delivery == run.delivery,
-        last.epoch == run.epoch, last.first + UInt64(last.count) == run.first, last.count < .max
+        last.epoch == run.epoch, last.delay == run.delay, last.first + UInt64(last.count) == run.first,
+        last.count < .max
       {
         state.runs[state.runs.count - 1].count += run.count
       } else {
@@ -136,7 +149,7 @@ final class Settlements: Sendable {
   /// Keeps the settlements for the next connection, except extended deadlines, which would be outdated.
   func keep() {
     state.withLock { state in
-      state.runs.removeAll { $0.verdict == .working }
+      state.runs.removeAll { $0.verdict == .extend }
       state.isLoopNotified = false
     }
   }

@@ -7,7 +7,7 @@ public struct GroupOptions: Hashable, Sendable {
   public enum Acknowledgement: Hashable, Sendable {
     /// A record is settled when the broker has sent it. A record in flight when the connection is lost isn't delivered again.
     case automatic
-    /// A record is settled by its member, see ``Delivery``. It is delivered again when the member leaves, refuses it, or lets its deadline
+    /// A record is settled by its member, see ``Delivery``. It is delivered again when the member leaves, retries it, or lets its deadline
     /// pass.
     case explicit
   }
@@ -30,19 +30,24 @@ public struct GroupOptions: Hashable, Sendable {
   /// How many times a record is delivered before it becomes a dead letter. Nil, the default, for no limit. Needs explicit acknowledgement.
   public var deliveries: UInt32?
   /// The topic for dead letters, which the first one creates. They keep key, headers and payload, and get headers with their origin and
-  /// reason: `sluice-dead-topic`, `-group`, `-offset`, `-deliveries` and `-reason` (refused, rejected, deadline or
+  /// reason: `sluice-dead-topic`, `-group`, `-offset`, `-deliveries` and `-reason` (retried, rejected, deadline or
   /// member-left). Nil, the default: dead letters are dropped. Needs explicit acknowledgement.
   public var deadLetters: String?
+  /// How long a record waits before it is delivered again when its member retries it without a delay, or its deadline has passed: the lower
+  /// bound after the first delivery, twice as long after each further one, at most the upper bound. From 1 millisecond to 49 days, in whole
+  /// milliseconds. Nil, the default, for not at all. Needs explicit acknowledgement.
+  public var retryBackoff: ClosedRange<Duration>?
 
   public init(
     acknowledgement: Acknowledgement = .automatic, order: Order = .any, deadline: Duration? = nil,
-    deliveries: UInt32? = nil, deadLetters: String? = nil
+    deliveries: UInt32? = nil, deadLetters: String? = nil, retryBackoff: ClosedRange<Duration>? = nil
   ) {
     self.acknowledgement = acknowledgement
     self.order = order
     self.deadline = deadline
     self.deliveries = deliveries
     self.deadLetters = deadLetters
+    self.retryBackoff = retryBackoff
   }
 }
 
@@ -62,8 +67,15 @@ struct Membership: Hashable, Sendable {
     JoinGroup.Settings(
       acknowledgement: options.acknowledgement == .explicit ? .explicit : .automatic,
       order: options.order == .byKey ? .byKey : .any,
-      deadline: options.deadline.map { max(UInt32(clamping: $0.clampedNanoseconds / 1_000_000), 1) } ?? 0,
+      deadline: options.deadline.map(milliseconds) ?? 0,
       deliveries: options.deliveries ?? 0, deadLetters: options.deadLetters ?? "",
-      filter: filter)
+      filter: filter,
+      retryBackoff: options.retryBackoff.map {
+        JoinGroup.Backoff(first: milliseconds($0.lowerBound), longest: milliseconds($0.upperBound))
+      } ?? .none)
+  }
+
+  private func milliseconds(_ duration: Duration) -> UInt32 {
+    max(UInt32(clamping: duration.clampedNanoseconds / 1_000_000), 1)
   }
 }

@@ -6,29 +6,38 @@ extension Publication {
   /// Accepts a message, or does what ``whenFull`` says.
   ///
   /// - Parameter isOwed: it was requested from upstream while there was room for it.
-  func send(_ message: Message, isOwed: Bool = false) {
+  @discardableResult
+  func send(_ message: Message, isOwed: Bool = false) -> TopicSubject.SendResult {
     let length: Int
-    do { length = try message.bodyLength() } catch { return release(error) }
-    if send(length, isOwed: isOwed, { message.append(to: &$0) }), hasListeners.load(ordering: .relaxed) {
-      echo.send(message)
+    do {
+      length = try message.bodyLength()
+    } catch {
+      release(error)
+      return .ended
     }
+    let result = send(length, isOwed: isOwed, { message.append(to: &$0) })
+    if result == .accepted, hasListeners.load(ordering: .relaxed) { echo.send(message) }
+    return result
   }
 
-  func send(copying payload: UnsafeRawBufferPointer) {
-    let isAccepted = send(payload.count) { unsafe Message.append(payload, to: &$0) }
-    if isAccepted, hasListeners.load(ordering: .relaxed) { unsafe echo.send(Message([UInt8](payload))) }
+  func send(copying payload: UnsafeRawBufferPointer) -> TopicSubject.SendResult {
+    let result = send(payload.count) { unsafe Message.append(payload, to: &$0) }
+    if result == .accepted, hasListeners.load(ordering: .relaxed) {
+      unsafe echo.send(Message([UInt8](payload)))
+    }
+    return result
   }
 
-  /// Returns whether the record was accepted.
   @inline(__always)
-  private func send(_ length: Int, isOwed: Bool = false, _ append: (inout [UInt8]) -> Void) -> Bool {
+  private func send(
+    _ length: Int, isOwed: Bool = false, _ append: (inout [UInt8]) -> Void
+  ) -> TopicSubject.SendResult {
     if length > maximumRecord {
       release(tooLarge(length))
-      return false
+      return .ended
     }
     var calls: Calls = []
-    var error: ClientError?
-    var isAccepted = false
+    var result = TopicSubject.SendResult.ended
     // Not by `update`, which costs a call for every record.
     let mustWake = lock.withLock {
       guard case .active = unsafe phase else { return false }
@@ -38,23 +47,20 @@ extension Publication {
       } else if !isOwed, unsafe queue.isFull {
         switch whenFull {
         case .fail:
-          error = bufferFull
-          return false
-        case .dropNewest:
           unsafe queue.countDropped()
+          result = .bufferFull
           return false
         case .dropOldest:
           if unsafe queue.count > 0 { calls = unsafe queue.dropOldest() }
         }
       }
       unsafe queue.accept(append)
-      isAccepted = true
+      result = .accepted
       return schedule()
     }
     if mustWake { core.post(.advance(self)) }
-    if let error { release(error) }
     if !calls.isEmpty { Self.run(calls) }
-    return isAccepted
+    return result
   }
 
   /// Accepts a record if there is room. Returns whether it was accepted.
@@ -126,6 +132,20 @@ extension Publication {
       return unsafe queue.awaitAll(completion)
     }
     Self.run(calls)
+  }
+
+  /// As the other form; without acknowledgements, calls `completion` when the broker has read the records.
+  func flush(confirmed completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
+    flush({ [self] outcome in
+      guard acknowledgement == .none, case .success = outcome else { return completion(outcome.map { _ in }) }
+      // Frames keep their order, so a broker that answers PING has read what was sent before.
+      core.post(
+        .open(
+          .request(
+            Request(nil, timeout: nil) { [self] (answer: Result<Duration, ClientError>) in
+              completion(answer.flatMap { _ in failure.map { .failure($0) } ?? .success(()) })
+            })))
+    })
   }
 
   /// Ends the topic after the accepted records; calls `completion` when the broker has confirmed it.
@@ -202,12 +222,5 @@ extension Publication {
       .recordTooLarge,
       "a record has \(length) bytes; this broker's limit is \(maximumRecord): split it, or raise the broker's limit",
       topic: topic)
-  }
-
-  private var bufferFull: ClientError {
-    ClientError(
-      .bufferFull,
-      unsafe "\(queue.count) records wait for topic \(topic), which is the limit: publish slower, use publish(_:) which waits, "
-        + "or let the subject drop", topic: topic)
   }
 }

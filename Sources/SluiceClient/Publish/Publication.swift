@@ -174,6 +174,9 @@ final class Publication: @unchecked Sendable {
     lock.withLock { if case .active = unsafe phase { true } else { false } }
   }
 
+  /// Whether all accepted records are acknowledged.
+  var isFlushed: Bool { lock.withLock { unsafe queue.isEmpty && queue.isAcknowledged } }
+
   /// The failure with which it has ended, if any.
   var failure: ClientError? {
     lock.withLock { if case .over(.failure(let error)) = unsafe phase { error } else { nil } }

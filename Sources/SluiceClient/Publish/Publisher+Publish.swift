@@ -63,20 +63,20 @@ extension Publisher where Output == Message {
   /// ```swift
   /// let publication = (1...3).publisher
   ///   .map { Message("\($0)") }
-  ///   .publish(to: client, topic: "numbers", as: .shared(replay: 2), when: .connected)
+  ///   .publish(to: client, topic: "numbers", settings: .shared(replay: 2), when: .connected)
   /// ```
   ///
   /// - Parameters:
   ///   - client: the client whose connection is used. The caller holds it for as long as the publication runs.
   ///   - topic: the topic's name.
-  ///   - settings: the settings stated for the topic, as in ``Client/subject(_:as:acknowledgement:buffer:whenFull:producer:)``; nil for none.
+  ///   - settings: what is stated of the topic, as in ``Client/subject(_:settings:acknowledgement:buffer:whenFull:producer:)``; nil for nothing.
   ///   - condition: when the publisher is subscribed to.
   ///   - failure: as in `publish(to:when:failure:)`.
   public func publish(
-    to client: Client, topic: String, as settings: TopicSettings? = nil, when condition: PublishCondition,
+    to client: Client, topic: String, settings: TopicSettings? = nil, when condition: PublishCondition,
     failure: ((Failure) -> TopicFailure)? = nil
   ) -> SourcePublication {
-    publish(to: client.subject(topic, as: settings), when: condition, failure: failure)
+    publish(to: client.subject(topic, settings: settings), when: condition, failure: failure)
   }
 }
 

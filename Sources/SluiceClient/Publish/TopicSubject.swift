@@ -15,8 +15,8 @@ import SluiceWire
 ///
 /// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
 ///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
-///   idle one keeps its part. Other records wait in the buffer, and ``WhenFull`` applies when it is full.
-/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`. It ends with the publication: with
+///   idle one keeps its part. Other records wait in the buffer; when it is full, ``send(_:)`` returns ``SendResult/bufferFull``, and ``publish(_:)`` waits.
+/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does:
 ///   `.finished` when the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
 ///   The exceptions are ``Acknowledgement/none``, and a topic that was started anew meanwhile, which gets the unacknowledged records
@@ -84,12 +84,21 @@ public final class TopicSubject: Subject, Sendable {
 
   /// The behaviour of ``TopicSubject/send(_:)`` when the buffer is full. The `async` functions wait for room instead.
   public enum WhenFull: Hashable, Sendable {
-    /// Ends the publication with ``ClientError/Code/bufferFull``, after the records accepted before were sent.
+    /// Returns ``SendResult/bufferFull``, and doesn't accept the new record. The publication continues.
     case fail
-    /// Drops the oldest waiting record.
+    /// Drops the oldest waiting record, and accepts the new one.
     case dropOldest
-    /// Drops the new record.
-    case dropNewest
+  }
+
+  /// What became of a message that was sent.
+  public enum SendResult: Hashable, Sendable {
+    /// It is published as soon as the broker grants it.
+    case accepted
+    /// The buffer is full, and the message isn't published. Send it again later, or publish it with ``TopicSubject/publish(_:)`` or
+    /// ``TopicSubject/enqueue(_:)``, which wait for room.
+    case bufferFull
+    /// The publication has ended; ``TopicSubject/publish(_:)`` throws why.
+    case ended
   }
 
   /// The broker's acknowledgement of a published record.
@@ -119,12 +128,22 @@ public final class TopicSubject: Subject, Sendable {
   /// Publishes a message. Never waits: see ``WhenFull`` for when the buffer is full.
   ///
   /// A message beyond the broker's limit ends the publication with ``ClientError/Code/recordTooLarge``. After the end this has no effect.
+  ///
+  /// - Returns: whether the message was accepted. A program that can't lose messages checks it, or publishes with ``publish(_:)``.
+  @discardableResult
+  public func send(_ message: Message) -> SendResult {
+    publication.send(message)
+  }
+
+  /// As the form with a result, for code that knows the subject as a `Subject` only. Messages that it doesn't accept are in ``droppedCount``.
+  @_disfavoredOverload
   public func send(_ message: Message) {
     publication.send(message)
   }
 
   /// Publishes a record without key and headers; copies the payload, and allocates nothing. See ``send(_:)``.
-  public func send(copying payload: UnsafeRawBufferPointer) {
+  @discardableResult
+  public func send(copying payload: UnsafeRawBufferPointer) -> SendResult {
     unsafe publication.send(copying: payload)
   }
 
@@ -202,19 +221,7 @@ public final class TopicSubject: Subject, Sendable {
 
   /// As ``flush()``. The completion is called once.
   public func flush(completion: @escaping @Sendable (Result<Void, ClientError>) -> Void) {
-    let publication = publication
-    publication.flush { outcome in
-      guard publication.acknowledgement == .none, case .success = outcome else {
-        return completion(outcome.map { _ in })
-      }
-      // Frames keep their order, so a broker that answers PING has read what was sent before.
-      publication.core.post(
-        .open(
-          .request(
-            Request(nil, timeout: nil) { (answer: Result<Duration, ClientError>) in
-              completion(answer.flatMap { _ in publication.failure.map { .failure($0) } ?? .success(()) })
-            })))
-    }
+    publication.flush(confirmed: completion)
   }
 
   /// Ends the topic, for all its producers and subscribers, after all accepted records; returns when the broker has confirmed it.
@@ -247,7 +254,7 @@ public final class TopicSubject: Subject, Sendable {
   /// Records that the broker has acknowledged; with ``Acknowledgement/none``, that were sent.
   public var acknowledgedCount: UInt64 { publication.counts.acknowledged }
 
-  /// Records that ``WhenFull`` has dropped.
+  /// Records for which the buffer had no room: those that ``send(_:)`` didn't accept, and those that ``WhenFull/dropOldest`` has dropped.
   public var droppedCount: UInt64 { publication.counts.dropped }
 }
 

@@ -1,7 +1,7 @@
 /// The trace to which a record belongs, in the format of W3C Trace Context: OpenTelemetry's propagators read and write the same two headers.
 ///
 /// ```swift
-/// for try await record in client.topic("orders.eu").records {
+/// for try await record in client.topic("orders.eu").values {
 ///   var message = Message("shipped")
 ///   // The trace of the record that this is about, with a span of its own.
 ///   message.trace = record.trace?.child()

@@ -173,6 +173,9 @@ final class DirectLinks {
     }
   }
 
+  /// The open connections.
+  var connections: [Connection] { links.compactMap(\.connection) }
+
   /// Sends the output of all connections.
   func flush() {
     for link in links { link.connection?.flush() }

@@ -2,7 +2,7 @@
 
 import SluiceWire
 
-/// A filter for records, as ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` takes it:
+/// A filter for records, as ``Client/topic(_:settings:from:where:cursor:lag:prefetch:)`` takes it:
 ///
 /// ```swift
 /// client.topic("orders", where: .key(hasPrefix: "eu.") && .header("kind", equals: "new"))

@@ -2,7 +2,7 @@ import SluiceWire
 
 /// The request of a subscription to the broker: the topic, the start, and its options.
 ///
-/// ``Client/topic(_:as:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
+/// ``Client/topic(_:settings:from:where:cursor:lag:prefetch:)`` makes one of its parameters; as a value it can be kept, changed, and used for several
 /// publishers.
 ///
 /// ```swift
@@ -24,7 +24,7 @@ public struct SubscriptionPlan: Hashable, Sendable {
     /// At that offset. If it was dropped, the subscription begins with a lag; if it is in the future, the subscription waits for it.
     case offset(UInt64)
     /// At the first record that isn't older than this, in milliseconds since 1970; if all are older, at the next one.
-    case time(Int64)
+    case time(Timestamp)
 
     /// Whether it is a place in the topic's records, rather than relative to their end.
     var isPosition: Bool {
@@ -128,14 +128,14 @@ public struct SubscriptionPlan: Hashable, Sendable {
   /// The behaviour if the topic doesn't exist. Default: the topic is created. Without effect for patterns, which create no topics.
 
   public var ifMissing = IfMissing.create
-  /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:as:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
+  /// The settings stated for the topic. Default: nil, for none. See ``Client/topic(_:settings:from:where:cursor:lag:prefetch:)``. Without effect with ``isPattern``.
   public var settings: TopicSettings?
 
   /// The group that subscriptions join, if any; see ``Client/group(_:of:options:from:prefetch:)``.
   var membership: Membership?
 
   public init(
-    _ topic: String, as settings: TopicSettings? = nil, from start: Start = .replay,
+    _ topic: String, settings: TopicSettings? = nil, from start: Start = .replay,
     where filter: RecordFilter = .all, cursor: Cursor? = nil, lag: Lag? = nil, prefetch: Prefetch = .byRequest
   ) {
     self.topic = topic
@@ -194,7 +194,7 @@ extension Subscribe.Start {
       case .new: .new
       case .last(let count): .last(count)
       case .offset(let offset): .offset(offset)
-      case .time(let time): .time(time)
+      case .time(let time): .time(time.millisecondsSince1970)
       }
   }
 }

@@ -17,7 +17,7 @@ public struct TopicRecord: Sendable {
   /// The record's position in the topic, from 0.
   public let offset: UInt64
   /// When the broker accepted it, in milliseconds since 1970.
-  public let time: Int64
+  @usableFromInline let milliseconds: Int64
   /// The payload's place in the buffer.
   @usableFromInline let payloadStart: UInt32
   @usableFromInline let payloadCount: UInt32
@@ -31,11 +31,15 @@ public struct TopicRecord: Sendable {
   ) {
     self.buffer = buffer
     self.offset = offset
-    self.time = time
+    milliseconds = time
     self.payloadStart = payloadStart
     self.payloadCount = payloadCount
     self.attributesCount = attributesCount
   }
+
+  /// When the broker accepted it.
+  @inlinable
+  public var time: Timestamp { Timestamp(millisecondsSince1970: milliseconds) }
 
   /// The topic's name.
   public var topic: String { buffer.topic }

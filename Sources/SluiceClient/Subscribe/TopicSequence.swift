@@ -3,7 +3,7 @@ import ReactiveCore
 /// A topic's values as an asynchronous sequence.
 ///
 /// ```swift
-/// for try await record in client.topic("jobs").records {
+/// for try await record in client.topic("jobs").values {
 ///   try await work(on: record)
 /// }
 /// ```
@@ -51,6 +51,6 @@ public struct TopicSequence<Element>: AsyncSequence, Sendable {
 }
 
 extension RemoteTopic {
-  /// The topic's values as an asynchronous sequence, requested one at a time.
-  public var records: TopicSequence<Output> { TopicSequence(self) }
+  /// The topic's values as an asynchronous sequence, requested one at a time. In place of the one that every publisher has, which fails with any error.
+  public var values: TopicSequence<Output> { TopicSequence(self) }
 }

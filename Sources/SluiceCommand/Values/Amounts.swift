@@ -64,6 +64,19 @@ public enum TimeSpan {
     return .nanoseconds(total)
   }
 
+  /// Reads a range of durations, `1s..5m`.
+  public static func range(_ text: String) throws(ValueError) -> ClosedRange<Duration> {
+    guard let dots = text.firstRange(of: "..") else {
+      throw ValueError(
+        "'\(text)' isn't a range of durations; write the shortest and the longest, like 1s..5m")
+    }
+    let (first, last) = (
+      try parse(String(text[..<dots.lowerBound])), try parse(String(text[dots.upperBound...]))
+    )
+    guard first <= last else { throw ValueError("'\(text)' ends before it begins; write the shortest first") }
+    return first...last
+  }
+
   /// As ``parse(_:)``, in whole milliseconds.
   public static func milliseconds(_ text: String) throws(ValueError) -> Int64 {
     try parse(text).wholeMilliseconds

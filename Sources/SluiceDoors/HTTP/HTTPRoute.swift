@@ -16,7 +16,7 @@ import SluiceWire
 /// | `HEAD` where `GET` streams records | ``HTTPStreamHead`` |
 /// | the same behind the end of one of the topic's lives | ``HTTPLifeCheck`` |
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
-/// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `again`, `refuse`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
+/// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `retry`, `reject`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
   /// Nil where the request asks for what comes behind the end of a topic's events: a browser's EventSource connects again until it is answered with 204.
   static func exchange(
@@ -57,13 +57,15 @@ enum HTTPRoute {
       return try HTTPTopicRequest.cursor(request, by: connection)
     case 5 where path[2] == "groups":
       let action = HTTPGroupAction(rawValue: path[4])
-      guard let action else { throw nothing(request) }
+      guard let action else { throw path[4] == "refuse" ? refusing : nothing(request) }
       try check(method, ["POST"])
       guard action != .next else {
         try request.check(parameters: HTTPGroupNext.parameters)
         return try HTTPGroupNext(request, by: connection)
       }
-      try request.check(parameters: ["member"], body: action.verdict == nil ? .none : .statement)
+      try request.check(
+        parameters: action == .retry ? ["after", "member"] : ["member"],
+        body: action.verdict == nil ? .none : .statement)
       return try HTTPGroupSettling(action, request, by: connection)
     default: throw nothing(request)
     }
@@ -105,6 +107,12 @@ enum HTTPRoute {
     }
   }
 
+  /// The word for two actions, of which one loses work that the other one saves.
+  private static let refusing = HTTPProblem(
+    400,
+    "refuse isn't an action; use retry to have records delivered again, or reject to send them to the dead letters"
+  )
+
   private static func nothing(_ request: HTTPRequest) -> HTTPProblem {
     HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
   }
@@ -128,16 +136,16 @@ extension [String] {
 
 /// What a request asks of a group.
 enum HTTPGroupAction: String {
-  case next, ack, again, refuse, extend, leave
+  case next, ack, retry, reject, extend, leave
 
   /// What becomes of the records that a member has; nil where that isn't what it is about.
   var verdict: Settle.Verdict? {
     switch self {
     case .next, .leave: nil
-    case .ack: .done
-    case .again: .again
-    case .refuse: .dead
-    case .extend: .working
+    case .ack: .acknowledge
+    case .retry: .retry
+    case .reject: .reject
+    case .extend: .extend
     }
   }
 }

@@ -172,7 +172,8 @@ extension MQTTConnection {
     for stream in subscriptions[number]?.streams ?? [] {
       guard let feed = feeds[stream], feed.current?.number == place.topic else { continue }
       let delivery = feed.deliveries.removeValue(forKey: place.offset) ?? 1
-      return link.send(Settle(.done, delivery: delivery, firstOffset: place.offset, count: 1), stream: stream)
+      return link.send(
+        Settle(.acknowledge, delivery: delivery, firstOffset: place.offset, count: 1), stream: stream)
     }
   }
 

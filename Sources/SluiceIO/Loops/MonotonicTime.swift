@@ -45,3 +45,31 @@ extension Duration {
     return overflow2 ? (seconds < 0 ? .min : .max) : sum
   }
 }
+
+/// Both clocks of a loop at one moment. Times that outlive the process are stored as times of the wall clock.
+package struct ClockReading: Hashable, Sendable {
+  package var now: MonotonicTime
+  /// Milliseconds since 1970.
+  package var wallClock: Int64
+
+  package init(now: MonotonicTime, wallClock: Int64) {
+    self.now = now
+    self.wallClock = wallClock
+  }
+
+  /// What the wall clock shows at `time`, rounded up.
+  package func wallClock(at time: MonotonicTime) -> Int64 {
+    let (milliseconds, rest) = (time - now).clampedNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    return wallClock + milliseconds + (rest > 0 ? 1 : 0)
+  }
+
+  /// When the wall clock shows that many milliseconds since 1970, unless it is set meanwhile.
+  package func time(at wallClock: Int64) -> MonotonicTime {
+    now + .milliseconds(wallClock.subtractingReportingOverflow(self.wallClock).partialValue)
+  }
+}
+
+extension EventLoop {
+  /// Both clocks at the start of the current turn. On the loop only.
+  package var clocks: ClockReading { ClockReading(now: now, wallClock: wallClock) }
+}

@@ -256,7 +256,7 @@ struct ClusterDrainCommand: Command {
 
   func start(_ run: Run) {
     ClusterCommand.withCluster(knowing: isWanted && !isForced ? node : nil, run) { client, info in
-      client.drain(node, isWanted) { result in
+      let done: Client.Completion<Void> = { result in
         if case .failure(let error) = result { return run.fail(error) }
         let shards = info.nodes.first { $0.name == node }?.shards ?? 0
         note(isWanted ? "\(node) hands over its \(shards) shards" : "\(node) may own shards again", run)
@@ -265,6 +265,11 @@ struct ClusterDrainCommand: Command {
           note(complaint, run)
         }
         run.finish(.success)
+      }
+      if isWanted {
+        client.drain(node: node, completion: done)
+      } else {
+        client.undrain(node: node, completion: done)
       }
     }
   }

@@ -44,8 +44,8 @@ struct CursorListCommand: Command {
 struct CursorList {
   static let columns = """
     BEHIND is the number of records from the cursor to the end of the topic, BYTES their size, and BEHIND FOR the age of the oldest; ? until the broker has found \
-    it on its disk. UNACKED counts records that a group's members haven't acknowledged. REDELIVERED counts repeated deliveries, and DEAD LETTERS the records that \
-    the group published to its dead-letter topic: both since the broker's start, or since the group was moved.
+    it on its disk. UNACKED counts records that a group's members haven't acknowledged, and DELAYED those that wait for their retry. REDELIVERED counts repeated \
+    deliveries, and DEAD LETTERS the records that the group published to its dead-letter topic: both since the broker's start, or since the group was moved.
     """
 
   /// Nil for all.
@@ -177,7 +177,8 @@ struct CursorDeleteCommand: ConfirmedRequest {
 enum CursorTable {
   /// The headings of the columns with numbers, the same as in sluice topic show.
   private static let head = [
-    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "REDELIVERED", "DEAD LETTERS", "IDLE",
+    "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "DELAYED", "REDELIVERED",
+    "DEAD LETTERS", "IDLE",
   ]
 
   static func list(_ cursors: [CursorInfo]) -> String {
@@ -206,7 +207,8 @@ enum CursorTable {
         ["unacknowledged", HoldText.records(cursor.outstanding)],
         ["redeliveries", Magnitude.grouped(cursor.redeliveries)],
         ["dead letters", HoldText.records(cursor.deadLetters)],
-      ] + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] }, leftColumns: 2)
+      ] + retries(cursor) + rest(cursor) + [["idle", idle]] + members.map { ["member", member($0)] },
+      leftColumns: 2)
   }
 
   /// "3 records, 120 B, for 5 min 12 s".
@@ -214,6 +216,17 @@ enum CursorTable {
     let records = HoldText.records(behind(cursor))
     guard behind(cursor) > 0, cursor.bytes != CursorInfo.unknown else { return records }
     return "\(records), \(ByteSize.rounded(cursor.bytes)), for \(age(cursor))"
+  }
+
+  /// The records that wait for their retry, if any.
+  private static func retries(_ cursor: CursorInfo) -> [[String]] {
+    guard cursor.delayed > 0 else { return [] }
+    return [
+      [
+        "delayed",
+        "\(HoldText.records(cursor.delayed)), the next retry in \(HoldText.time(cursor.nextRetry))",
+      ]
+    ]
   }
 
   /// Rows for records that the group gave up or missed, if there are any.
@@ -248,8 +261,8 @@ enum CursorTable {
     [
       cursor.name, kind(cursor), "\(cursor.nextOffset)", "\(behind(cursor))",
       cursor.bytes == CursorInfo.unknown ? "?" : ByteSize.rounded(cursor.bytes), age(cursor),
-      "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.redeliveries),
-      group(cursor, cursor.deadLetters),
+      "\(cursor.members)", group(cursor, cursor.outstanding), group(cursor, cursor.delayed),
+      group(cursor, cursor.redeliveries), group(cursor, cursor.deadLetters),
       cursor.idle == 0 ? "" : HoldText.time(cursor.idle),
     ]
   }
@@ -270,6 +283,7 @@ enum CursorTable {
       "outstanding": .number(cursor.outstanding), "idle_ms": .number(cursor.idle),
       "redeliveries": .number(cursor.redeliveries), "dead_letters": .number(cursor.deadLetters),
       "abandoned": .number(cursor.abandoned), "missed": .number(cursor.missed),
+      "delayed": .number(cursor.delayed), "next_retry_ms": .number(cursor.nextRetry),
       "member_list": members.map { members in
         .array(
           members.map { member in

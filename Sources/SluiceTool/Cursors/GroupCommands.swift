@@ -64,7 +64,7 @@ struct GroupShowCommand: Command {
             Spelling.nearest(to: name, in: groups.map(\.name)).map { "; did you mean \($0)?" } ?? ""
           return run.finish(.failure, "topic \(topic) has no group \(name)\(advice)")
         }
-        client.topic(show: topic) { result in
+        client.topicInfo(topic) { result in
           // A topic that can't be shown was deleted meanwhile.
           let subscriptions = (try? result.get())?.subscriptions ?? []
           let members = subscriptions.filter { $0.consumer == name }

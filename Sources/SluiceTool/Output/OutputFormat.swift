@@ -20,7 +20,7 @@ enum OutputFormat {
   ) {
     unsafe record.withUnsafeBytes { payload in
       let parts = unsafe RecordParts(
-        topic: record.topic, offset: record.offset, time: record.time, key: record.key,
+        topic: record.topic, offset: record.offset, time: record.time.millisecondsSince1970, key: record.key,
         headers: record.headers, deliveries: deliveries, payload: payload)
       guard isShown else { return unsafe append(payload, of: parts, to: &output) }
       append(shown: parts, to: &output)

@@ -46,8 +46,8 @@ struct Printed: Sendable {
 enum SinkFailure: Error {
   /// The reader of standard output is gone.
   case closedPipe
-  /// The command has failed for the record.
-  case refused(String)
+  /// The command for a record has failed; without an exit status if a signal ended it.
+  case command(String, status: Int32?)
   case failed(String)
 }
 

@@ -132,9 +132,13 @@ struct ShellCommand {
     var status: Int32 = 0
     while unsafe waitpid(child, &status, 0) < 0, errno == EINTR {}
     let signal = status & 0x7F
-    if signal != 0 { return .failure(.refused("the command for \(place) was ended by signal \(signal)")) }
+    if signal != 0 {
+      return .failure(.command("the command for \(place) was ended by signal \(signal)", status: nil))
+    }
     let result = (status >> 8) & 0xFF
-    guard result == 0 else { return .failure(.refused("the command for \(place) ended with code \(result)")) }
+    guard result == 0 else {
+      return .failure(.command("the command for \(place) ended with code \(result)", status: result))
+    }
     return .success(())
   }
 
@@ -206,7 +210,7 @@ enum RecordVariables {
     }
     add("TOPIC", record.topic.utf8)
     add("OFFSET", "\(record.offset)".utf8)
-    add("TIME", WallTime.format(record.time).utf8)
+    add("TIME", WallTime.format(record.time.millisecondsSince1970).utf8)
     if let deliveries { add("DELIVERIES", "\(deliveries)".utf8) }
     if let key = record.key {
       // A zero byte would cut the variable, and the rest would be a wrong key.

@@ -41,7 +41,8 @@ final class Publishing: @unchecked Sendable {
     self.run = run
     self.client = client
     subject = client.subject(
-      command.topic, as: command.settings, acknowledgement: command.acknowledgement, buffer: Self.buffer)
+      command.topic, settings: command.settings, acknowledgement: command.acknowledgement, buffer: Self.buffer
+    )
   }
 
   // MARK: On the loop

@@ -128,7 +128,7 @@ struct ReplyCommand: Command {
         case .failure(let failure):
           let message: String
           switch failure {
-          case .failed(let text), .refused(let text): message = text
+          case .failed(let text), .command(let text, _): message = text
           case .closedPipe: throw failure
           }
           if !persistence.isQuiet { run.note(message) }

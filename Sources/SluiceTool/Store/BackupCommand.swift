@@ -123,7 +123,7 @@ struct BackingUp {
       // Read before the topic's end, so that no cursor or group is beyond the end.
       cursors = try Waiting.answer { client.cursors(of: name, completion: $0) }
       states = try self.states(of: name)
-      info = try Waiting.answer { client.topic(show: name, completion: $0) }
+      info = try Waiting.answer { client.topicInfo(name, completion: $0) }
     } catch {
       // The topic was deleted after the topics were listed.
       if error.code == .unknownTopic, !isNamed { return }
@@ -152,7 +152,7 @@ struct BackingUp {
 
   private func requireDurable(_ name: String) throws(StoreError) {
     let client = client
-    let info = try asked { try Waiting.answer { client.topic(show: name, completion: $0) } as TopicInfo }
+    let info = try asked { try Waiting.answer { client.topicInfo(name, completion: $0) } as TopicInfo }
     guard info.summary.storage == .durable else {
       throw StoreError(.failed, "topic \(name) is in memory; only durable topics can be exported")
     }
@@ -288,7 +288,9 @@ struct BackupBatches {
     while true {
       let current = block ?? BatchBlock(firstOffset: record.offset, bytesBefore: bytesThrough)
       block = current
-      let taken = unsafe item.withUnsafeBytes { unsafe current.append($0, count: 1, time: record.time) }
+      let taken = unsafe item.withUnsafeBytes {
+        unsafe current.append($0, count: 1, time: record.time.millisecondsSince1970)
+      }
       if taken.records == 1 { return complete }
       complete += [finish()].compactMap { $0 }
     }

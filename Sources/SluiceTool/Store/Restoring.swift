@@ -164,7 +164,7 @@ struct Restoring {
 
   private func topic(_ name: String) throws(ClientError) -> TopicInfo? {
     do throws(ClientError) {
-      return try Waiting.answer { client.topic(show: name, completion: $0) }
+      return try Waiting.answer { client.topicInfo(name, completion: $0) }
     } catch {
       guard error.code == .unknownTopic else { throw error }
       return nil

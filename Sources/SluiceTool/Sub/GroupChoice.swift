@@ -5,6 +5,11 @@ import SluiceCommand
 struct GroupChoice: Equatable {
   var name: String
   var options = GroupOptions()
+  /// How long a record waits whose command has failed; nil for the group's backoff.
+  var retryDelay: Duration?
+
+  /// A command that exits with it (`EX_DATAERR` of `sysexits.h`) rejects its record; any other failure is a retry.
+  static let rejectingStatus: Int32 = 65
 
   static let options = [
     CommandOption(
@@ -13,8 +18,9 @@ struct GroupChoice: Equatable {
     CommandOption(
       "ack", value: "WHEN",
       help:
-        "When a record of the group is acknowledged: auto, when it is sent; explicit, when it is printed, or "
-        + "its command has ended with 0. Other records are delivered again.", standard: "auto",
+        "When a record of the group is done: auto, when it is sent; explicit, when it is printed, or its command has "
+        + "ended with 0. A command that ends with 65 rejects its record; after any other failure the record is retried.",
+      standard: "auto",
       choices: ["auto", "explicit"]),
     CommandOption(
       "order", value: "ORDER",
@@ -29,6 +35,15 @@ struct GroupChoice: Equatable {
       "deliveries", value: "N", help: "How many times the group delivers a record before it gives it up.",
       standard: "no limit"),
     CommandOption("dead-letters", value: "TOPIC", help: "The topic for records that the group gives up."),
+    CommandOption(
+      "retry-backoff", value: "MIN..MAX",
+      help:
+        "The delay of a retry: MIN after the first delivery of a record, twice as long after each further one, at most MAX: 1s..5m.",
+      standard: "no delay"),
+    CommandOption(
+      "retry-after", value: "TIME",
+      help: "The delay of this member's retries, instead of the group's --retry-backoff: 10s.",
+      standard: "by --retry-backoff"),
   ]
 
   /// Nil without a group.
@@ -50,6 +65,8 @@ struct GroupChoice: Equatable {
     options.deliveries = try arguments.value("deliveries", Values.count(in: 1...UInt64(UInt32.max)))
       .map { UInt32($0) }
     options.deadLetters = arguments.text("dead-letters")
+    options.retryBackoff = try arguments.value("retry-backoff", TimeSpan.range)
+    retryDelay = try arguments.value("retry-after", TimeSpan.parse)
   }
 }
 

@@ -78,7 +78,7 @@ struct SubCommand: Command {
         help:
           "Run a shell command for each record, one after the other, with the payload on its standard input and "
           + "SLUICE_TOPIC, SLUICE_OFFSET, SLUICE_TIME, SLUICE_KEY and SLUICE_KEY_BASE64 in its environment. A command that fails ends the program; "
-          + "with --ack explicit, its record goes back to the group instead."
+          + "with --ack explicit, its record is retried instead, or rejected if the exit status is 65."
       ),
       CommandOption(
         "lag", value: "WHAT",
@@ -179,7 +179,7 @@ struct SubCommand: Command {
 
   var plan: SubscriptionPlan {
     var plan = SubscriptionPlan(
-      topic, as: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
+      topic, settings: settings, from: start, where: filter, cursor: cursor, lag: lag, prefetch: prefetch)
     plan.isPattern = isPattern
     // A mistyped name must not create a topic. Stated settings may.
     plan.ifMissing = settings == nil || endsWithReplay || count == 0 ? .fail : .create
@@ -199,8 +199,10 @@ struct SubCommand: Command {
     case ("last", let count?): return .last(try Values.count()(count))
     case ("offset", let offset?): return .offset(try Values.count()(offset))
     case ("time", let time?) where time.hasPrefix("-"):
-      return .time(WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst()))))
-    case ("time", let time?): return .time(try WallTime.parse(time))
+      return .time(
+        Timestamp(
+          millisecondsSince1970: WallTime.now - (try TimeSpan.milliseconds(String(time.dropFirst())))))
+    case ("time", let time?): return .time(Timestamp(millisecondsSince1970: try WallTime.parse(time)))
     default:
       // The word may be right, and its value missing.
       let near = Spelling.nearest(to: word, in: starts + ["last", "offset", "time"])

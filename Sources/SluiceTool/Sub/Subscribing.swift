@@ -67,7 +67,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
 
   private func showProgress() {
     if !command.isPattern {
-      client.topic(show: plan.topic) { [weak self] result in
+      client.topicInfo(plan.topic) { [weak self] result in
         self?.endOffset = (try? result.get())?.summary.nextOffset
       }
     }
@@ -86,7 +86,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     guard case .offset(let offset) = plan.start, !command.isPattern, !command.endsWithReplay,
       !command.persistence.isQuiet
     else { return }
-    client.topic(show: plan.topic) { [weak self] result in
+    client.topicInfo(plan.topic) { [weak self] result in
       guard let self, ending == nil, case .success(let info) = result else { return }
       let next = info.summary.nextOffset
       guard next < offset else { return }
@@ -117,7 +117,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   /// Ends at once if the topic exists, without reading records.
   private func endIfThereIsATopic() {
     guard !command.isPattern else { return run.finish(.success) }
-    client.topic(show: plan.topic) { [run, client, plan] result in
+    client.topicInfo(plan.topic) { [run, client, plan] result in
       switch result {
       case .success: run.finish(.success)
       case .failure(let error): run.fail(error, unknown: plan.topic, client)
@@ -248,9 +248,15 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
     case .success(let amount):
       printed(amount)
       request()
-    case .failure(.refused(let message)) where acknowledges:
-      run.note("\(message); the record goes back to its group")
-      unsettled.removeFirst()?.refuse()
+    case .failure(.command(let message, let status)) where acknowledges:
+      let delivery = unsettled.removeFirst()
+      if status == GroupChoice.rejectingStatus {
+        run.note("\(message); the record is rejected")
+        delivery?.reject()
+      } else {
+        run.note("\(message); the record is retried")
+        delivery?.retry(after: command.group?.retryDelay)
+      }
       ledger.print(Printed(records: 1, bytes: 0))
       request()
     case .failure(let failure):
@@ -303,7 +309,7 @@ final class Subscribing: Subscriber, TurnParticipant, @unchecked Sendable {
   private func failed(_ failure: SinkFailure) {
     switch failure {
     case .closedPipe: abandon(.success, nil)
-    case .failed(let message), .refused(let message): abandon(.failure, message)
+    case .failed(let message), .command(let message, _): abandon(.failure, message)
     }
   }
 

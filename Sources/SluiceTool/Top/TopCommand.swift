@@ -173,7 +173,7 @@ final class Watching: @unchecked Sendable {
     guard !used.isEmpty else { return show(sample) }
     let answers = Answers(sample, outstanding: used.count)
     for topic in used {
-      client.topic(show: topic.topic) { [self] result in
+      client.topicInfo(topic.topic) { [self] result in
         // A topic that can't be shown was deleted meanwhile.
         if case .success(let info) = result { answers.sample.details[topic.topic] = info }
         answers.outstanding -= 1

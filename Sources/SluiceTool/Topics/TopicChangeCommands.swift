@@ -122,8 +122,8 @@ struct TopicPurgeCommand: Command {
   func start(_ run: Run) {
     run.connect { client in
       guard question.isAsked else { return purge(client, run) }
-      // The question contains the number of records.
-      client.topic(show: topic) { result in
+      // The question has the number of records.
+      client.topicInfo(topic) { result in
         guard case .success(let info) = result else {
           if case .failure(let error) = result { run.fail(error, unknown: topic, client) }
           return

@@ -96,7 +96,7 @@ struct TopicListCommand: Command {
 
   private func printSettings(of topics: [String], _ client: Client, _ run: Run) {
     TopicGathering<TopicSettings>(of: topics) { topic, completion in
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         switch result {
         case .success(let info): completion(.success(info.settings))
         // The topic was deleted after the topics were listed.
@@ -142,7 +142,7 @@ struct TopicShowCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         run.report(result, of: topic, client) { asJSON ? TopicJSON.line($0) : TopicTable.show($0) }
       }
     }
@@ -324,8 +324,8 @@ enum TopicEnding {
     _ topic: String, with ending: Subscribers.Completion<ClientError>, _ client: Client,
     _ completion: @escaping @Sendable (Result<Void, ClientError>) -> Void
   ) {
-    // Checks that the topic exists: opening a publication would create a topic with a mistyped name.
-    client.topic(show: topic) { result in
+    // Asked first: opening a publication would create a topic whose name was mistyped.
+    client.topicInfo(topic) { result in
       if case .failure(let error) = result { return completion(.failure(error)) }
       let subject = client.subject(topic)
       subject.complete(ending) { result in withExtendedLifetime(subject) { completion(result) } }

@@ -43,7 +43,7 @@ struct TopicDisagreement {
 
   /// Ends the run with the differences, after requesting the topic's settings.
   func fail(_ run: Run, _ client: Client, _ error: ClientError, asked: TopicSettings) {
-    client.topic(show: topic) { result in
+    client.topicInfo(topic) { result in
       guard case .success(let info) = result, let message = message(info.settings, asked: asked) else {
         return run.fail(error)
       }

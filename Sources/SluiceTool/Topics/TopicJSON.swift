@@ -91,7 +91,8 @@ enum TopicJSON {
       "members": .number(consumer.members), "unacknowledged": .number(consumer.unacknowledged),
       "redeliveries": .number(consumer.redeliveries), "dead_letters": .number(consumer.deadLetters),
       "abandoned": .number(consumer.abandoned), "missed": .number(consumer.missed),
-      "idle_ms": .number(consumer.idle),
+      "idle_ms": .number(consumer.idle), "delayed": .number(consumer.delayed),
+      "next_retry_ms": .number(consumer.nextRetry),
     ]
   }
 

@@ -171,7 +171,7 @@ enum TopicTable {
     let table = TextTable.render(
       [
         [
-          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED",
+          "CONSUMER", "KIND", "NEXT", "BEHIND", "BYTES", "BEHIND FOR", "MEMBERS", "UNACKED", "DELAYED",
           "REDELIVERED", "DEAD LETTERS",
         ]
       ]
@@ -181,6 +181,7 @@ enum TopicTable {
             consumer.name, isGroup ? "group" : "cursor", "\(consumer.nextOffset)", "\(consumer.lag)",
             consumer.bytes == TopicInfo.Consumer.unknown ? "?" : ByteSize.rounded(consumer.bytes),
             age(consumer), "\(consumer.members)", isGroup ? "\(consumer.unacknowledged)" : "",
+            isGroup ? "\(consumer.delayed)" : "",
             isGroup ? "\(consumer.redeliveries)" : "", isGroup ? "\(consumer.deadLetters)" : "",
           ]
         }, leftColumns: 2)

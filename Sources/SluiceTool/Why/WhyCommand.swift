@@ -31,7 +31,7 @@ struct WhyCommand: Command {
 
   func start(_ run: Run) {
     run.connect { client in
-      client.topic(show: topic) { result in
+      client.topicInfo(topic) { result in
         run.report(result, of: topic, client, text)
       }
     }

@@ -168,7 +168,7 @@ extension Group {
 extension GroupState.Reason {
   fileprivate var text: String {
     switch self {
-    case .refused: "refused"
+    case .retried: "retried"
     case .rejected: "rejected"
     case .deadline: "deadline"
     case .memberLeft: "member-left"

@@ -14,7 +14,7 @@ extension Group {
         members: UInt32(clamping: core.members), outstanding: UInt64(core.state.outstanding),
         idle: core.idleSince.map { (now - $0).clampedMilliseconds } ?? 0,
         redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
-        missed: counts.lost)
+        missed: counts.lost, delayed: UInt64(core.state.delayed), nextRetry: core.state.nextRetry(now))
     }
   }
 
@@ -29,7 +29,8 @@ extension Group {
         lag: bounds.lag(from: next),
         members: UInt32(clamping: core.members), unacknowledged: UInt64(core.state.outstanding),
         redeliveries: counts.redeliveries, deadLetters: counts.deadLetters, abandoned: counts.dropped,
-        missed: counts.lost, idle: core.idleSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0)
+        missed: counts.lost, idle: core.idleSince.map { max((now - $0).clampedMilliseconds, 1) } ?? 0,
+        delayed: UInt64(core.state.delayed), nextRetry: core.state.nextRetry(now))
     }
   }
 
@@ -41,5 +42,12 @@ extension Group {
         Fault(code: .cursorDeleted, message: "group \(name) was forgotten; join it again to make it anew"))
       return true
     }
+  }
+}
+
+extension GroupState {
+  /// Milliseconds until the next delayed retry, at least 1; 0 without any.
+  fileprivate func nextRetry(_ now: MonotonicTime) -> UInt64 {
+    nextRetry.map { max(($0 - now).clampedMilliseconds, 1) } ?? 0
   }
 }

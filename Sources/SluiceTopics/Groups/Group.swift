@@ -183,12 +183,7 @@ package final class Group: Sendable {
       return (result, core.takeTodo(hasMoved: flow.report(core, now: loop.loop.now)))
     }
     for member in todo.woken { member.call() }
-    if let deadline = todo.deadline {
-      // The event loop may outlive the group, but runs no timers after it has released its context.
-      _ = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
-        self?.step(on: loop) { core in core.expire(now: loop.loop.now) }
-      }
-    }
+    if let deadline = todo.deadline { wake(at: deadline, on: loop) }
     if todo.goesOn {
       loop.loop.execute { [weak self, unowned loop] in
         self?.step(on: loop) { core in core.goOn() }
@@ -203,7 +198,17 @@ package final class Group: Sendable {
     return result
   }
 
-  /// Reads records from storage that must be examined.
+  /// Has a loop's timer take back what time takes back. Each loop has one timer at most: an earlier deadline replaces it.
+  private func wake(at deadline: MonotonicTime, on loop: any GroupLoop) {
+    let key = ObjectIdentifier(loop.loop)
+    // The event loop may outlive the group, but runs no timers once it has let go of its context.
+    let timer = loop.loop.schedule(at: deadline) { [weak self, unowned loop] in
+      self?.step(on: loop) { core in core.expire(now: loop.loop.now, on: key) }
+    }
+    if let former = core.withLock({ $0.setTimer(timer, at: deadline, on: key) }) { loop.loop.cancel(former) }
+  }
+
+  /// Reads records from storage that must be looked at.
   private func load(_ request: StoreRequest, on loop: any GroupLoop) {
     request.load(of: topic.name, on: loop.loop) { [weak self, unowned loop] records in
       self?.step(on: loop) { core in
@@ -250,18 +255,19 @@ package final class Group: Sendable {
   ///   - kept: the charge for the group; nil to charge the broker's own account.
   convenience init(
     name: String, restoring stored: StoredGroup, topic: any GroupTopic, epoch: TopicEpoch, limit: Int,
-    kept: KeptAccount.Charge? = nil, now: MonotonicTime
+    kept: KeptAccount.Charge? = nil, at clocks: ClockReading
   ) {
     var snapshot = stored.state
     snapshot.cut(at: epoch.log.head)
     self.init(
       name: name, settings: stored.settings, seed: stored.seed, topic: topic, epoch: epoch,
-      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit), kept: kept, now: now)
+      state: GroupState(stored.settings.rules, restoring: snapshot, limit: limit, at: clocks), kept: kept,
+      now: clocks.now)
   }
 
-  /// The state that must outlive the process. From any thread; takes time in proportion to the records outstanding.
-  var stored: StoredGroup {
-    let snapshot = core.withLock { $0.state.snapshot }
+  /// What must be kept of it beyond the process. From any thread; takes time by what is under way.
+  func stored(at clocks: ClockReading) -> StoredGroup {
+    let snapshot = core.withLock { $0.state.snapshot(at: clocks) }
     return StoredGroup(epoch: epoch.number, seed: seed, settings: settings, state: snapshot)
   }
 
@@ -276,8 +282,9 @@ package final class Group: Sendable {
   /// Makes the next commit store the group's state.
   func storeSoon() { isUrgent.store(true, ordering: .releasing) }
 
-  /// Returns the state to store. On the writer's loop.
-  package func takeForCommit(now: MonotonicTime) -> Taken {
+  /// What is to be stored of it. On the writer's loop.
+  package func takeForCommit(at clocks: ClockReading) -> Taken {
+    let now = clocks.now
     guard mustBeStored.load(ordering: .acquiring) else { return .nothing }
     let isUrgent = isUrgent.exchange(false, ordering: .acquiringAndReleasing)
     let isTime = storedAt.withLock { last in
@@ -287,6 +294,6 @@ package final class Group: Sendable {
     }
     guard isTime else { return .later }
     mustBeStored.store(false, ordering: .releasing)
-    return .value(stored.encoded())
+    return .value(stored(at: clocks).encoded())
   }
 }

@@ -75,9 +75,9 @@ extension Group {
     package private(set) var fault: Fault?
     /// Set once the topic has ended and all its records are settled.
     private var isFinished = false
-    /// Whether a loop has a timer for the next deadline.
-    private var isTimed = false
-    /// Whether there are more records to examine, and whether a loop has scheduled that.
+    /// The timer of each loop that has one, and when it fires.
+    private var timers: [ObjectIdentifier: (timer: TimerToken, time: MonotonicTime)] = [:]
+    /// Whether there is more to look at, and whether a loop goes on with it.
     private var mustGoOn = false
     private var isLooking = false
     /// Members to be woken without the lock.
@@ -261,13 +261,20 @@ extension Group.Core {
   /// Continues examining records on a loop.
   package mutating func goOn() { isLooking = false }
 
-  /// The timer for the next deadline has fired.
-  mutating func expire(now: MonotonicTime) {
-    isTimed = false
+  /// A loop's timer has fired.
+  mutating func expire(now: MonotonicTime, on loop: ObjectIdentifier) {
+    timers[loop] = nil
     state.expire(now: now)
   }
 
-  /// Returns the follow-up work of a step.
+  /// A loop has a timer. Returns the one that it had before.
+  mutating func setTimer(
+    _ timer: TimerToken, at time: MonotonicTime, on loop: ObjectIdentifier
+  ) -> TimerToken? {
+    timers.updateValue((timer, time), forKey: loop)?.timer
+  }
+
+  /// What follows from a step.
   mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
     var todo = Group.Todo(
       woken: woken, goesOn: mustGoOn && !isLooking,
@@ -277,8 +284,7 @@ extension Group.Core {
     isLooking = isLooking || todo.goesOn
     mustGoOn = false
     deadLetters.isUnderWay = deadLetters.isUnderWay || todo.hasDeadLetters
-    if !isTimed, let next = state.nextDeadline {
-      isTimed = true
+    if let next = state.nextDeadline, !timers.values.contains(where: { $0.time <= next }) {
       todo.deadline = next
     }
     return todo

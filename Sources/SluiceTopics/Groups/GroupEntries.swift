@@ -10,7 +10,9 @@ package struct GroupEntries: Sendable {
     case out
     /// To be delivered again.
     case due
-    /// Waits for another record with its key.
+    /// To be given out again at its ``Entry/deadline``.
+    case delayed
+    /// Behind another record with its key.
     case waiting
     /// To be appended to the dead-letter topic.
     case deadLetter
@@ -21,11 +23,12 @@ package struct GroupEntries: Sendable {
   package struct Entry {
     package var offset: UInt64
     package var place: Place
-    package var reason = GroupState.Reason.refused
-    /// The member that it was last assigned to.
+    package var reason = GroupState.Reason.retried
+    /// The member that it was given to last.
     package var member: Int32 = -1
     /// The number of deliveries so far.
     var deliveries: UInt32 = 0
+    /// When time takes it back from its member, or ends its delay.
     package var deadline = MonotonicTime(nanoseconds: 0)
     /// The key's hash; nil for a record that waits for no other.
     package var key: UInt64?
@@ -147,5 +150,37 @@ package struct GroupEntries: Sendable {
     if entry.earlier >= 0 { entries[Int(entry.earlier)].later = entry.later } else { earliest = entry.later }
     if entry.later >= 0 { entries[Int(entry.later)].earlier = entry.earlier } else { latest = entry.earlier }
     out -= 1
+  }
+
+  // MARK: Invariants
+
+  func checkInvariants(_ rules: GroupState.Rules, limit: Int, frontier: UInt64, isMember: (Int) -> Bool) {
+    precondition(rules.isExplicit || isEmpty, "automatic acknowledgement has no entries")
+    precondition(count <= limit)
+    var offset: UInt64?
+    var out = 0
+    var next = firstSlot
+    while let slot = next {
+      let entry = self[slot]
+      precondition(offset.map { $0 < entry.offset } ?? true, "entries are in the order of offsets")
+      precondition(entry.offset < frontier)
+      offset = entry.offset
+      if entry.place == .out {
+        out += 1
+        precondition(isMember(Int(entry.member)), "what is out is with a member")
+        precondition(rules.deliveries == 0 || entry.deliveries <= rules.deliveries)
+      }
+      next = self.slot(after: slot)
+    }
+    precondition(out == self.out)
+  }
+
+  func count(at place: Place) -> Int {
+    var (count, next) = (0, firstSlot)
+    while let slot = next {
+      if self[slot].place == place { count += 1 }
+      next = self.slot(after: slot)
+    }
+    return count
   }
 }

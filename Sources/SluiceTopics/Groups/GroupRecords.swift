@@ -9,7 +9,9 @@ struct GroupRecords: Sendable {
   private var entries = GroupEntries()
   /// Records to be delivered again. With explicit acknowledgement, some may have been settled meanwhile.
   private var due = DueRuns()
-  /// The last outstanding record of each key.
+  /// To be given out again later.
+  private var delays = GroupDelays()
+  /// The last record of each key that has any under way.
   private var lastOfKey: [UInt64: Int32] = [:]
   /// Offsets to be appended to the dead-letter topic; some may have been settled meanwhile.
   private var deadLetters = ReadyQueue<UInt64>()
@@ -27,15 +29,23 @@ struct GroupRecords: Sendable {
   /// The number of records that members hold.
   var out: Int { entries.out }
   var hasDue: Bool { !due.isEmpty }
-  package var memory: Int { entries.reserved * KeptMemory.groupRecord + due.count * 16 }
+  /// How many wait for the time of their retry.
+  var delayed: Int { delays.count }
+  /// The time of the next retry that is delayed.
+  var nextRetry: MonotonicTime? { delays.first?.time }
+  package var memory: Int {
+    entries.reserved * KeptMemory.groupRecord + (due.count + delays.reserved) * 16
+  }
 
   /// The lowest offset that has an entry, and the lowest to be delivered again.
   package var first: UInt64? { entries.firstSlot.map { entries[$0].offset } }
   var firstDue: UInt64? { due.first?.first }
 
-  /// The next deadline at which a record is taken back; nil for none.
+  /// When time takes a record back or ends a delay; nil for never.
   var nextDeadline: MonotonicTime? {
-    rules.deadline == nil ? nil : entries.earliestSlot.map { entries[$0].deadline }
+    let deadline = rules.deadline == nil ? nil : entries.earliestSlot.map { entries[$0].deadline }
+    guard let deadline, let nextRetry else { return deadline ?? nextRetry }
+    return min(deadline, nextRetry)
   }
 
   /// Whether a member still holds a record that was assigned to it.
@@ -79,6 +89,12 @@ struct GroupRecords: Sendable {
   mutating func dropStale() {
     guard rules.isExplicit else { return }
     while let run = due.first, dueSlot(run.first) == nil { _ = due.popFirst() }
+    if delays.reserved > 0 { delays.dropSettled { [entries] in Self.isWaiting($0, in: entries) } }
+  }
+
+  private static func isWaiting(_ wait: GroupDelays.Wait, in entries: GroupEntries) -> Bool {
+    guard let slot = entries.slot(of: wait.offset) else { return false }
+    return entries[slot].place == .delayed && entries[slot].deadline == wait.time
   }
 
   /// Assigns a record to a member. Returns its offset, and the number of deliveries including this one.
@@ -112,26 +128,59 @@ struct GroupRecords: Sendable {
     while let slot = next {
       next = presentSlot(after: slot)
       let entry = entries[slot]
-      if entry.place == .out, entry.member == member { takeBack(slot, .memberLeft) }
+      if entry.place == .out, entry.member == member { takeBack(slot, .memberLeft, until: nil) }
     }
   }
 
-  /// Takes back records whose deadline has passed. Returns how many.
+  /// Takes back records whose deadline has passed, and ends delays. Returns how many were with members.
   mutating func expire(now: MonotonicTime) -> UInt64 {
-    guard rules.deadline != nil else { return 0 }
+    defer { dropStale() }
     var count: UInt64 = 0
-    while let slot = entries.earliestSlot, entries[slot].deadline <= now {
+    while rules.deadline != nil, let slot = entries.earliestSlot, entries[slot].deadline <= now {
       count += 1
-      takeBack(slot, .deadline)
+      takeBack(slot, .deadline, until: retryTime(of: slot, Settle.byBackoff, now))
+    }
+    while let wait = delays.first, wait.time <= now {
+      if Self.isWaiting(wait, in: entries), let slot = entries.slot(of: wait.offset) {
+        delays.end()
+        entries[slot].place = .due
+        due.insert(DueRuns.Run(first: wait.offset, count: 1))
+      }
+      delays.removeFirst()
     }
     return count
   }
 
-  /// Takes a record back from its member: to be delivered again, or given up if it has reached the most deliveries.
-  private mutating func takeBack(_ slot: Int32, _ reason: GroupState.Reason) {
+  /// - Parameter delay: as in ``Settle/delay``.
+  /// - Returns: when a record is to be given out again; nil for at once.
+  private func retryTime(of slot: Int32, _ delay: UInt32, _ now: MonotonicTime) -> MonotonicTime? {
+    let delay =
+      delay == Settle.byBackoff ? rules.retryBackoff.delay(after: entries[slot].deliveries) : delay
+    return delay == 0 ? nil : now + .milliseconds(Int64(delay))
+  }
+
+  /// A record that was with a member is to be given out again, or has been given out often enough.
+  ///
+  /// - Parameter time: when; nil for at once.
+  private mutating func takeBack(_ slot: Int32, _ reason: GroupState.Reason, until time: MonotonicTime?) {
     if rules.deliveries > 0, entries[slot].deliveries >= rules.deliveries { return deadLetter(slot, reason) }
-    entries.takeBack(slot, as: .due)
-    due.insert(DueRuns.Run(first: entries[slot].offset, count: 1))
+    guard let time else {
+      entries.takeBack(slot, as: .due)
+      return due.insert(DueRuns.Run(first: entries[slot].offset, count: 1))
+    }
+    entries.takeBack(slot, as: .delayed)
+    delay(slot, until: time)
+  }
+
+  private mutating func delay(_ slot: Int32, until time: MonotonicTime) {
+    entries[slot].place = .delayed
+    entries[slot].deadline = time
+    delays.insert(GroupDelays.Wait(time: time, offset: entries[slot].offset))
+  }
+
+  /// A record doesn't wait for its retry any more, if it did.
+  private mutating func endDelay(_ slot: Int32) {
+    if entries[slot].place == .delayed { delays.end() }
   }
 
   // MARK: Verdicts
@@ -164,16 +213,17 @@ struct GroupRecords: Sendable {
     let entry = entries[slot]
     guard entry.deliveries == frame.delivery else { return }
     switch (entry.place, frame.verdict) {
-    // The dead-letter topic may already have the record with a sequence.
-    case (.deadLetter, .done) where outbox.offset == entry.offset: break
-    case (.out, .done), (.due, .done), (.deadLetter, .done): finish(slot)
-    case (.out, .again): takeBack(slot, .refused)
-    case (.out, .dead), (.due, .dead): deadLetter(slot, .rejected)
-    case (.out, .working):
+    // What has a number may be among the dead letters.
+    case (.deadLetter, .acknowledge) where outbox.offset == entry.offset: break
+    case (.out, .acknowledge), (.due, .acknowledge), (.delayed, .acknowledge), (.deadLetter, .acknowledge):
+      finish(slot)
+    case (.out, .retry): takeBack(slot, .retried, until: retryTime(of: slot, frame.delay, now))
+    case (.out, .reject), (.due, .reject), (.delayed, .reject): deadLetter(slot, .rejected)
+    case (.out, .extend):
       guard let deadline = rules.deadline else { return }
       entries.takeBack(slot, as: .out)
       entries.handOut(slot, to: entry.member, until: now + deadline)
-    case (.due, .again), (.due, .working), (.deadLetter, _), (.waiting, _), (.lost, _): break
+    case (.due, _), (.delayed, _), (.deadLetter, _), (.waiting, _), (.lost, _): break
     }
   }
 
@@ -181,6 +231,7 @@ struct GroupRecords: Sendable {
   private mutating func finish(_ slot: Int32) {
     let entry = entries[slot]
     if entry.place == .out { entries.takeBack(slot, as: .due) }
+    endDelay(slot)
     entries.remove(slot)
     guard let key = entry.key else { return }
     var next = entry.nextOfKey
@@ -209,6 +260,7 @@ struct GroupRecords: Sendable {
     if entries[slot].place == .out {
       entries.takeBack(slot, as: .deadLetter)
     } else {
+      endDelay(slot)
       entries[slot].place = .deadLetter
     }
   }
@@ -255,7 +307,7 @@ struct GroupRecords: Sendable {
       while let slot = next, entries[slot].offset < oldest {
         next = presentSlot(after: slot)
         switch entries[slot].place {
-        case .due:
+        case .due, .delayed:
           lost += 1
           // The next record with its key becomes due, and the walk has yet to reach it.
           finish(slot)
@@ -289,8 +341,8 @@ struct GroupRecords: Sendable {
 
   // MARK: Snapshots
 
-  /// All entries except lost ones, which are removed as soon as the record that they wait for is settled.
-  package var snapshot: [GroupState.Snapshot.Entry] {
+  /// All entries, but for those that are lost: these go as soon as the one before with their key is done with.
+  package func snapshot(at clocks: ClockReading) -> [GroupState.Snapshot.Entry] {
     var snapshot: [GroupState.Snapshot.Entry] = []
     snapshot.reserveCapacity(entries.count)
     var next = entries.firstSlot
@@ -300,7 +352,8 @@ struct GroupRecords: Sendable {
         snapshot.append(
           GroupState.Snapshot.Entry(
             offset: entry.offset, deliveries: entry.deliveries, key: entry.key,
-            deadLetterReason: entry.place == .deadLetter ? entry.reason : nil))
+            deadLetterReason: entry.place == .deadLetter ? entry.reason : nil,
+            retryAt: entry.place == .delayed ? clocks.wallClock(at: entry.deadline) : nil))
       }
       next = entries.slot(after: slot)
     }
@@ -308,13 +361,13 @@ struct GroupRecords: Sendable {
   }
 
   package mutating func restore(
-    _ snapshot: [GroupState.Snapshot.Entry], _ outbox: GroupOutbox = GroupOutbox()
+    _ snapshot: [GroupState.Snapshot.Entry], _ outbox: GroupOutbox, at clocks: ClockReading
   ) {
     self.outbox = outbox
     var exhausted: [Int32] = []
     for entry in snapshot {
-      let slot = restore(entry)
-      if entry.deadLetterReason == nil, entries[slot].place == .due, rules.deliveries > 0,
+      let slot = restore(entry, at: clocks)
+      if entry.deadLetterReason == nil, entries[slot].place != .waiting, rules.deliveries > 0,
         entry.deliveries >= rules.deliveries
       {
         exhausted.append(slot)
@@ -326,7 +379,7 @@ struct GroupRecords: Sendable {
     dropStale()
   }
 
-  private mutating func restore(_ snapshot: GroupState.Snapshot.Entry) -> Int32 {
+  private mutating func restore(_ snapshot: GroupState.Snapshot.Entry, at clocks: ClockReading) -> Int32 {
     var entry = GroupEntries.Entry(offset: snapshot.offset, place: .due)
     entry.key = rules.isOrdered ? snapshot.key : nil
     let slot = entries.append(entry)
@@ -338,6 +391,9 @@ struct GroupRecords: Sendable {
     entries[slot].deliveries = snapshot.deliveries
     if let reason = snapshot.deadLetterReason {
       deadLetter(slot, reason)
+    } else if let time = snapshot.retryAt.map(clocks.time), time > clocks.now {
+      // No longer than any delay can be, wherever the wall clock was set.
+      delay(slot, until: min(time, clocks.now + .milliseconds(Int64(UInt32.max))))
     } else {
       due.insert(DueRuns.Run(first: snapshot.offset, count: 1))
     }
@@ -347,23 +403,7 @@ struct GroupRecords: Sendable {
   // MARK: Invariants
 
   func checkInvariants(limit: Int, frontier: UInt64, isMember: (Int) -> Bool) {
-    precondition(rules.isExplicit || entries.isEmpty, "automatic acknowledgement has no entries")
-    precondition(entries.count <= limit)
-    var offset: UInt64?
-    var out = 0
-    var next = entries.firstSlot
-    while let slot = next {
-      let entry = entries[slot]
-      precondition(offset.map { $0 < entry.offset } ?? true, "entries are in the order of offsets")
-      precondition(entry.offset < frontier)
-      offset = entry.offset
-      if entry.place == .out {
-        out += 1
-        precondition(isMember(Int(entry.member)), "a delivered record belongs to a member")
-        precondition(rules.deliveries == 0 || entry.deliveries <= rules.deliveries)
-      }
-      next = entries.slot(after: slot)
-    }
-    precondition(out == entries.out)
+    entries.checkInvariants(rules, limit: limit, frontier: frontier, isMember: isMember)
+    precondition(entries.count(at: .delayed) == delays.count)
   }
 }

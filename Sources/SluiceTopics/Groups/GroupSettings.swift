@@ -15,12 +15,22 @@ extension JoinGroup {
           .invalidSetting,
           "a group keeps the order by key only with explicit acknowledgement; ask for that, too")
       }
-      guard settings.deadline == 0, settings.deliveries == 0, settings.deadLetters.isEmpty else {
+      guard settings.deadline == 0, settings.deliveries == 0, settings.deadLetters.isEmpty,
+        settings.retryBackoff == .none
+      else {
         throw WireError(
           .invalidSetting,
-          "a group's deadline, deliveries and dead letters need explicit acknowledgement; ask for that, too")
+          "a group's deadline, deliveries, dead letters and retry backoff need explicit acknowledgement; ask for that, too"
+        )
       }
       return
+    }
+    let backoff = settings.retryBackoff
+    guard backoff == .none || (backoff.first > 0 && backoff.first <= backoff.longest) else {
+      throw WireError(
+        .invalidSetting,
+        "a retry backoff from \(backoff.first) ms to \(backoff.longest) ms isn't one; the first delay is at least 1 ms, and the longest isn't shorter"
+      )
     }
     guard !settings.deadLetters.isEmpty else { return }
     do {
@@ -40,7 +50,8 @@ extension JoinGroup.Settings {
     GroupState.Rules(
       isExplicit: acknowledgement == .explicit, isOrdered: order == .byKey,
       deadline: deadline == 0 ? nil : .milliseconds(Int64(deadline)), deliveries: deliveries,
-      hasDeadLetters: !deadLetters.isEmpty, looksAtRecords: order == .byKey || !filter.isEmpty)
+      hasDeadLetters: !deadLetters.isEmpty, retryBackoff: retryBackoff,
+      looksAtRecords: order == .byKey || !filter.isEmpty)
   }
 
   /// Examines the one record in `items`. Returns whether it is for the group, and the hash of its key if the order is by key.
@@ -79,6 +90,9 @@ extension JoinGroup.Settings {
     if deadLetters != other.deadLetters {
       // Without the topic's name, which the client may lack the permission to see.
       return other.deadLetters.isEmpty ? "has no dead letters" : "has its dead letters in another topic"
+    }
+    if retryBackoff != other.retryBackoff {
+      return "has a retry backoff from \(other.retryBackoff.first) ms to \(other.retryBackoff.longest) ms"
     }
     return "has another filter"
   }

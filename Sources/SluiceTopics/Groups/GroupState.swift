@@ -20,7 +20,9 @@ package struct GroupState: Sendable {
     /// The most deliveries of a record; 0 for no limit.
     var deliveries: UInt32 = 0
     var hasDeadLetters = false
-    /// Whether each record must be examined before it is assigned: for its key, or a filter.
+    /// For what comes back to be given out again.
+    var retryBackoff = JoinGroup.Backoff.none
+    /// Whether each record must be looked at before it is given out: for its key, or a filter.
     var looksAtRecords = false
   }
 
@@ -35,7 +37,7 @@ package struct GroupState: Sendable {
 
   /// Why a record came back. The raw value is stored.
   package enum Reason: UInt8 {
-    case refused = 0
+    case retried = 0
     case rejected = 1
     case deadline = 2
     case memberLeft = 3
@@ -103,7 +105,11 @@ package struct GroupState: Sendable {
     records.hasDue || (frontier < head && records.count < limit)
   }
 
-  /// The next deadline at which a record is taken back; nil for none.
+  /// Records that wait for the time of their retry, and when the first of them is given out again.
+  var delayed: Int { records.delayed }
+  var nextRetry: MonotonicTime? { records.nextRetry }
+
+  /// When time takes something back or ends a delay; nil for never.
   var nextDeadline: MonotonicTime? { records.nextDeadline }
 
   /// Whether a member still holds a record that was assigned to it.
@@ -228,7 +234,7 @@ package struct GroupState: Sendable {
     records.settle(frame, atMost: most, now: now)
   }
 
-  /// Takes back records whose deadline has passed.
+  /// Takes back records whose deadline has passed, and ends delays.
   mutating func expire(now: MonotonicTime) {
     revocations += records.expire(now: now)
   }
@@ -276,54 +282,20 @@ package struct GroupState: Sendable {
 
   // MARK: Snapshots
 
-  /// The state needed to continue in another process, without the members.
-  package struct Snapshot: Hashable, Sendable {
-    /// A record that was examined and isn't settled.
-    package struct Entry: Hashable, Sendable {
-      package var offset: UInt64
-      /// The number of deliveries so far.
-      var deliveries: UInt32 = 0
-      /// The key's hash; nil for a record that waits for no other.
-      package var key: UInt64?
-      /// Why the record goes to the dead-letter topic; nil if it doesn't.
-      var deadLetterReason: Reason?
-    }
-
-    /// No record from this offset on is settled.
-    var frontier: UInt64
-    /// In the order of offsets, all below the frontier.
-    package var entries: [Entry] = []
-    /// The sequences of dead letters.
-    package var outbox = GroupOutbox()
-
-    /// Subtracts `origin` from all offsets; records before it are settled.
-    mutating func shift(by origin: UInt64) {
-      frontier -= min(origin, frontier)
-      entries.removeAll { $0.offset < origin }
-      for index in entries.indices { entries[index].offset -= origin }
-      outbox.offset = outbox.offset.flatMap { $0 < origin ? nil : $0 - origin }
-    }
-
-    /// Removes records from `head` on, which the topic has lost.
-    mutating func cut(at head: UInt64) {
-      frontier = min(frontier, head)
-      while let last = entries.last, last.offset >= head { entries.removeLast() }
-      if let offset = outbox.offset, offset >= head { outbox.offset = nil }
-    }
-  }
-
-  /// With automatic acknowledgement no single records are stored: all records from the first that may be unsent are delivered again.
-  package var snapshot: Snapshot {
+  /// With automatic acknowledgement single records aren't remembered: everything from the first that may not have been sent is given out again.
+  ///
+  /// - Parameter clocks: the present time, for the times of retries.
+  package func snapshot(at clocks: ClockReading) -> Snapshot {
     rules.isExplicit
-      ? Snapshot(frontier: frontier, entries: records.snapshot, outbox: records.outbox)
+      ? Snapshot(frontier: frontier, entries: records.snapshot(at: clocks), outbox: records.outbox)
       : Snapshot(frontier: floor)
   }
 
-  /// Continues from `snapshot` as if all members had left at that moment, each with the records that it was sent. Records that had reached the most
-  /// deliveries become dead letters.
-  init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int) {
+  /// Goes on where `snapshot` was taken, as if all members had left then, each with what it was sent. Records that had been given out as often
+  /// as may be are dead letters then. Delays last until the time of the wall clock at which they would have ended.
+  init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int, at clocks: ClockReading) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
-    if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox) }
+    if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox, at: clocks) }
   }
 }
 

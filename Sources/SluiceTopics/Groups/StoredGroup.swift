@@ -5,16 +5,17 @@ import SluiceWire
 ///
 ///     u8 version · u64 epoch · u64 seed · u32 length · settings
 ///     u64 frontier · c records in all
-///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 hash of the key])
-///     in version 2: u64 number of the next dead letter · u8 1 when a record has it, else 0 [· u64 the record's offset]
+///     runs × (c offset · c records · c deliveries · u8 end · c key [· u64 what the key comes to])
+///     from version 2 on: u64 number of the next dead letter · u8 1 when a record has it, else 0 [· u64 the record's offset]
 ///
-/// Version 1 lacks the last line: none of the group's dead letters has a sequence.
+/// Version 1 is that of a group none of whose dead letters had a number. In version 3, which has a retry backoff or records that wait for their retry,
+/// each run ends with a compact number: 0, or until when its records wait, in milliseconds since 1970.
 ///
 /// A run is consecutive records with equal state. Its offset is counted from the end of the previous run, or from 0. `end` is 0, or the number of the reason
 /// plus one. `key` is 0 for no key, 1 for a new key, whose hash follows, and otherwise the number of an earlier new key plus 2.
 package struct StoredGroup: Hashable, Sendable {
-  private static let versions: ClosedRange<UInt8> = 1...2
-  /// The most records of a stored group.
+  private static let versions: ClosedRange<UInt8> = 1...3
+  /// No group may have more.
   static let mostRecords: UInt64 = 1 << 24
 
   /// The number of the epoch to which the offsets belong.
@@ -34,8 +35,9 @@ package struct StoredGroup: Hashable, Sendable {
   package func encoded() -> [UInt8] {
     var writer = ByteWriter()
     let outbox = state.outbox
-    let isNumbered = outbox != GroupOutbox()
-    writer.integer(isNumbered ? Self.versions.upperBound : Self.versions.lowerBound)
+    let hasDelays = settings.retryBackoff != .none || state.entries.contains { $0.retryAt != nil }
+    let version: UInt8 = hasDelays ? 3 : outbox != GroupOutbox() ? 2 : 1
+    writer.integer(version)
     writer.integer(epoch)
     writer.integer(seed)
     var join = ByteWriter()
@@ -43,8 +45,8 @@ package struct StoredGroup: Hashable, Sendable {
     writer.integer(UInt32(join.bytes.count))
     unsafe join.bytes.withUnsafeBytes { unsafe writer.raw($0) }
     writer.integer(state.frontier)
-    encodeEntries(into: &writer)
-    guard isNumbered else { return writer.bytes }
+    encodeEntries(into: &writer, hasDelays: hasDelays)
+    guard version > 1 else { return writer.bytes }
     writer.integer(outbox.next)
     writer.integer(UInt8(outbox.offset == nil ? 0 : 1))
     if let offset = outbox.offset { writer.integer(offset) }
@@ -65,7 +67,7 @@ package struct StoredGroup: Hashable, Sendable {
         throw WireError(.malformedFrame, "\(rest.count) bytes are left behind its settings")
       }
       var state = GroupState.Snapshot(frontier: try reader.integer("frontier"))
-      try Self.decodeEntries(of: &state, from: &reader, atMost: limit)
+      try Self.decodeEntries(of: &state, from: &reader, hasDelays: version > 2, atMost: limit)
       if version > 1 { state.outbox = try Self.decodeOutbox(of: state, from: &reader) }
       return StoredGroup(epoch: epoch, seed: seed, settings: settings, state: state)
     }
@@ -73,7 +75,7 @@ package struct StoredGroup: Hashable, Sendable {
 
   // MARK: Entries
 
-  private func encodeEntries(into writer: inout ByteWriter) {
+  private func encodeEntries(into writer: inout ByteWriter, hasDelays: Bool) {
     var end: UInt64 = 0
     var keys: [UInt64: UInt64] = [:]
     let entries = state.entries
@@ -92,6 +94,7 @@ package struct StoredGroup: Hashable, Sendable {
       writer.compact(UInt64(first.deliveries))
       writer.integer(first.deadLetterReason.map { $0.rawValue + 1 } ?? 0)
       encode(first.key, into: &writer, &keys)
+      if hasDelays { writer.compact(UInt64(max(first.retryAt ?? 0, 0))) }
       end = first.offset + records
     }
   }
@@ -105,7 +108,7 @@ package struct StoredGroup: Hashable, Sendable {
   }
 
   private static func decodeEntries(
-    of state: inout GroupState.Snapshot, from reader: inout ByteReader, atMost limit: UInt64
+    of state: inout GroupState.Snapshot, from reader: inout ByteReader, hasDelays: Bool, atMost limit: UInt64
   ) throws(WireError) {
     var rest = try reader.compact("records")
     guard rest <= limit else {
@@ -133,12 +136,16 @@ package struct StoredGroup: Hashable, Sendable {
         throw WireError(.malformedFrame, "run \(index) is on its way to the dead letters for reason \(fate)")
       }
       let key = try decodeKey(from: &reader, &keys)
+      guard let time = Int64(exactly: hasDelays ? try reader.compact("run's retry") : 0) else {
+        throw WireError(.malformedFrame, "run \(index) waits until a time that no clock shows")
+      }
       end = first + records
       rest -= records
       for offset in first..<end {
         state.entries.append(
           GroupState.Snapshot.Entry(
-            offset: offset, deliveries: deliveries, key: key, deadLetterReason: reason))
+            offset: offset, deliveries: deliveries, key: key, deadLetterReason: reason,
+            retryAt: time == 0 ? nil : time))
       }
     }
   }
@@ -181,13 +188,14 @@ extension GroupState.Snapshot.Entry {
   /// Whether it continues a run of records like `other`, at this offset.
   fileprivate func follows(_ other: Self, at offset: UInt64) -> Bool {
     self.offset == offset && deliveries == other.deliveries && key == other.key
-      && deadLetterReason == other.deadLetterReason
+      && deadLetterReason == other.deadLetterReason && retryAt == other.retryAt
   }
 }
 
 /// A group's settings on disk, little-endian, where a text is a u16 length and UTF-8:
 ///
-///     5 × u8 0 · u8 acknowledgement · u8 order · 9 × u8 0 · u32 deadline · u32 deliveries · text dead letters · u64 0
+///     5 × u8 0 · u8 acknowledgement · u8 order · 9 × u8 0 · u32 deadline · u32 deliveries · text dead letters
+///     u32 first backoff · u32 longest backoff
 ///     u8 conditions × (u8 subject · u8 test · text header · u16 length · value)
 ///
 /// The numbers are those of JOIN. The layout is the store's own: JOIN may change without it.
@@ -200,7 +208,8 @@ extension JoinGroup.Settings {
     writer.integer(deadline)
     writer.integer(deliveries)
     writer.string(deadLetters)
-    writer.integer(UInt64(0))
+    writer.integer(retryBackoff.first)
+    writer.integer(retryBackoff.longest)
     writer.integer(UInt8(clamping: filter.conditions.count))
     for condition in filter.conditions { condition.encode(into: &writer) }
   }
@@ -218,7 +227,8 @@ extension JoinGroup.Settings {
     self.init(
       acknowledgement: acknowledgement, order: order, deadline: try reader.integer("deadline"),
       deliveries: try reader.integer("deliveries"), deadLetters: try reader.string("dead letters"))
-    _ = try reader.integer("settings", as: UInt64.self)
+    retryBackoff = JoinGroup.Backoff(
+      first: try reader.integer("first backoff"), longest: try reader.integer("longest backoff"))
     let count: UInt8 = try reader.integer("conditions")
     guard count <= RecordFilter.maximumConditions else {
       throw WireError(

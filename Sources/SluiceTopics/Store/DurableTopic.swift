@@ -10,8 +10,8 @@ package protocol DurableTopic: AnyObject, Sendable {
   /// The first offset that the topic's flow control needs; nil when it needs none.
   var keptFrom: UInt64? { get }
 
-  /// Takes the changes that wait to be written; nil if there are none.
-  func takeForCommit(now: MonotonicTime) -> (
+  /// Takes what waits to be written; nil when nothing does.
+  func takeForCommit(at clocks: ClockReading) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )?
   /// Restores changes that were taken, because there was nothing to write or the commit has failed.

@@ -97,9 +97,10 @@ final class StoreWriter: @unchecked Sendable {
 
   /// - Parameter isLast: whether to take changes whose delay hasn't passed.
   private func commitAll(isLast: Bool = false) {
-    let now = isLast ? loop.now + StoreService.idleDelay : loop.now
+    let delay = isLast ? StoreService.idleDelay : .zero
+    let (now, wallClock) = (loop.now + delay, loop.wallClock + Int64(delay / .milliseconds(1)))
     let topics = due.take(store.mostChanges)
-    let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: loop.wallClock) }
+    let commits = topics.compactMap { builder(of: $0).commit($0, now: now, wallClock: wallClock) }
     guard !commits.isEmpty else { return }
     for commit in commits where commit.taken.hasMore { makeDue(commit.topic) }
     attempt(commits.sorted { $0.change.topic < $1.change.topic })

@@ -80,7 +80,8 @@ final class TopicCommitBuilder {
 
   /// Takes the topic's uncommitted changes. Nil if there are none.
   package func commit(_ topic: any DurableTopic, now: MonotonicTime, wallClock: Int64) -> TopicCommit? {
-    guard let (taken, changes, keep) = topic.takeForCommit(now: now) else { return nil }
+    guard let (taken, changes, keep) = topic.takeForCommit(at: ClockReading(now: now, wallClock: wallClock))
+    else { return nil }
     var change = changes
     if change.isDeletion {
       return TopicCommit(

@@ -15,7 +15,8 @@ public struct ConsumerSummary: Hashable, Sendable {
   public var deadLetters: UInt64 = 0
   public var abandoned: UInt64 = 0
   public var missed: UInt64 = 0
-  /// The number of cursors and groups selected; all if there was no selection.
+  public var delayed: UInt64 = 0
+  /// Those that were selected, all if none were.
   public var selected = 0
   /// At most as many cursors, and as many groups, as were requested: largest lag first.
   public var furthest: [TopicInfo.Consumer] = []
@@ -46,6 +47,7 @@ public struct ConsumerSummary: Hashable, Sendable {
     deadLetters &+= group.deadLetters
     abandoned &+= group.abandoned
     missed &+= group.missed
+    delayed &+= group.delayed
   }
 
   /// Adds the bytes and ages of the backlogs that are known without waiting for the store; the store looks up the others for the next time.

@@ -11,16 +11,17 @@ extension Topic {
   /// States of one kind in byte order of their keys, at this moment.
   ///
   /// - Parameters:
-  ///   - key: the key after which to begin; empty for the first ones.
-  ///   - bytes: the most bytes of all states together; a single first state may have more.
+  ///   - key: only those behind it; empty for the first ones.
+  ///   - bytes: how many bytes they may have together, unless the first one has more.
+  ///   - clocks: the present time.
   /// - Throws: ``ErrorCode/unsupported`` for a topic in memory.
-  package func states(_ kind: StateEntry.Kind, after key: [UInt8], bytes: Int) throws(WireError)
-    -> TopicStates
+  package func states(_ kind: StateEntry.Kind, after key: [UInt8], bytes: Int, at clocks: ClockReading)
+    throws(WireError) -> TopicStates
   {
     try requireStorage()
     switch kind {
     case .producer: return try producerStates(after: key, bytes: bytes)
-    case .group: return groupStates(after: key, bytes: bytes)
+    case .group: return groupStates(after: key, bytes: bytes, at: clocks)
     }
   }
 
@@ -55,7 +56,7 @@ extension Topic {
   /// The least bytes of a group's state in a page.
   private static let groupStateBytes = 17
 
-  private func groupStates(after key: [UInt8], bytes: Int) -> TopicStates {
+  private func groupStates(after key: [UInt8], bytes: Int, at clocks: ClockReading) -> TopicStates {
     let (groups, epoch, next) = state.withLock { state in
       (Array(state.groups.values), state.epoch.number, state.nextOffset)
     }
@@ -65,7 +66,7 @@ extension Topic {
     var page = TopicStates(epoch: epoch, nextOffset: next, states: [], more: due.more)
     var size = 0
     for group in due.page {
-      let (key, value) = (StoredValue.key(group.name), group.stored.encoded())
+      let (key, value) = (StoredValue.key(group.name), group.stored(at: clocks).encoded())
       size += key.count + value.count + 16
       if size > bytes, !page.states.isEmpty {
         page.more = true
@@ -159,7 +160,7 @@ extension Topic {
       }
       state.groups[group] = Group(
         name: group, restoring: stored, topic: self, epoch: state.epoch, limit: limits.groupRecords,
-        kept: kept, now: now)
+        kept: kept, at: loop.loop.clocks)
       state.tail?.note(madeGroup: group)
       return nil
     }

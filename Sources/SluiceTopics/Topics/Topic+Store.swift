@@ -8,9 +8,9 @@ import Synchronization
 extension Topic: DurableTopic {
   /// Takes the waiting changes for a commit. Nil if the topic was already deleted from the store. On the writer's loop.
   ///
-  /// - Parameter now: the writer's time.
-  /// - Returns: also the offset from which records must be kept for a reader, regardless of limits.
-  package func takeForCommit(now: MonotonicTime) -> (
+  /// - Parameter clocks: the writer's.
+  /// - Returns: besides, the offset from which on records must be kept for a reader, whatever the limits.
+  package func takeForCommit(at clocks: ClockReading) -> (
     taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
   )? {
     guard let storage else { return nil }
@@ -31,7 +31,7 @@ extension Topic: DurableTopic {
     guard var result else { return nil }
     var isLeft = false
     for group in groups {
-      switch group.takeForCommit(now: now) {
+      switch group.takeForCommit(at: clocks) {
       case .nothing: break
       case .later: isLeft = true
       case .value(let value):

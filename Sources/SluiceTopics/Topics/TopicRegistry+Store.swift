@@ -245,7 +245,9 @@ extension TopicRegistry {
       var lost: [StoreError] = []
       for producer in producers { restore(producer, into: &state, now, &lost) }
       for cursor in cursors { restore(cursor, into: &state, now, &lost) }
-      for group in groups { restore(group, of: topic, into: &state, now, &lost) }
+      for group in groups {
+        restore(group, of: topic, into: &state, ClockReading(now: now, wallClock: wallClock), &lost)
+      }
       return lost
     }
     topic.restored(now: now)
@@ -273,14 +275,14 @@ extension TopicRegistry {
 
   private func restore(
     _ stored: StoredState, of topic: Topic, into state: inout Topic.State,
-    _ now: MonotonicTime, _ lost: inout [StoreError]
+    _ clocks: ClockReading, _ lost: inout [StoreError]
   ) {
     do throws(StoreError) {
       let group = try StoredGroup(decoding: stored.value)
       let name = try StoredValue.name(stored.key)
       state.groups[name] = Group(
         name: name, restoring: group, topic: topic, epoch: state.epoch, limit: limits.groupRecords,
-        now: now)
+        at: clocks)
     } catch {
       lost.append(error)
     }

@@ -49,7 +49,8 @@ public struct Cursors: LaidOutFrame {
 ///
 /// ```
 /// string name · u8 kind · u64 epoch · u64 next offset · u64 end · u32 members · u64 outstanding · u64 idle ·
-/// u64 bytes · u64 age · u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed
+/// u64 bytes · u64 age · u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed ·
+/// u64 delayed · u64 next retry
 /// ```
 public struct CursorInfo: Hashable, Sendable {
   /// The number is the one on the wire.
@@ -71,7 +72,7 @@ public struct CursorInfo: Hashable, Sendable {
   public var end: UInt64
   /// Subscriptions that use it at the moment.
   public var members: UInt32
-  /// Records that are with members of a group, neither done nor refused.
+  /// Records that are with members of a group, neither acknowledged nor given back.
   public var outstanding: UInt64
   /// For how long no client has used it, in milliseconds; 0 while one does.
   public var idle: UInt64
@@ -87,11 +88,16 @@ public struct CursorInfo: Hashable, Sendable {
   public var abandoned: UInt64
   /// Records that the topic has dropped before the group could deliver them, since then.
   public var missed: UInt64
+  /// Records of a group that wait for the time of their retry.
+  public var delayed: UInt64
+  /// Milliseconds until the first of them is delivered again; 0 without any.
+  public var nextRetry: UInt64
 
   public init(
     name: String, kind: Kind, epoch: UInt64, nextOffset: UInt64, end: UInt64, members: UInt32,
     outstanding: UInt64, idle: UInt64, bytes: UInt64 = unknown, age: UInt64 = unknown,
-    redeliveries: UInt64 = 0, deadLetters: UInt64 = 0, abandoned: UInt64 = 0, missed: UInt64 = 0
+    redeliveries: UInt64 = 0, deadLetters: UInt64 = 0, abandoned: UInt64 = 0, missed: UInt64 = 0,
+    delayed: UInt64 = 0, nextRetry: UInt64 = 0
   ) {
     self.name = name
     self.kind = kind
@@ -107,6 +113,8 @@ public struct CursorInfo: Hashable, Sendable {
     self.deadLetters = deadLetters
     self.abandoned = abandoned
     self.missed = missed
+    self.delayed = delayed
+    self.nextRetry = nextRetry
   }
 
   static let layout = FrameLayout(
@@ -119,5 +127,7 @@ public struct CursorInfo: Hashable, Sendable {
     Field.integer("cursor's bytes", \Self.bytes), Field.integer("cursor's age", \Self.age),
     Field.integer("cursor's redeliveries", \Self.redeliveries),
     Field.integer("cursor's dead letters", \Self.deadLetters),
-    Field.integer("cursor's abandoned", \Self.abandoned), Field.integer("cursor's missed", \Self.missed))
+    Field.integer("cursor's abandoned", \Self.abandoned), Field.integer("cursor's missed", \Self.missed),
+    Field.integer("cursor's delayed", \Self.delayed).added(absent: 0),
+    Field.integer("cursor's next retry", \Self.nextRetry).added(absent: 0))
 }

@@ -4,6 +4,7 @@
 /// ```
 /// string topic · string group · u8 start · u8 acknowledgement · u8 order · u8 if missing · u64 start value
 /// u32 deadline · u32 deliveries · string dead letters · u64 granted through · filter
+/// u32 first backoff · u32 longest backoff, both left out without a backoff
 /// ```
 ///
 /// Its first member creates the group with its settings. A later member asks for the same, or gets
@@ -28,6 +29,27 @@ public struct JoinGroup: LaidOutFrame {
     case byKey = 1
   }
 
+  /// How long a record waits before it is delivered again, in milliseconds: ``first`` after its first delivery, twice as long after each
+  /// further one, at most ``longest``.
+  public struct Backoff: Hashable, Sendable {
+    /// Records are delivered again at once.
+    public static let none = Backoff(first: 0, longest: 0)
+
+    public var first: UInt32
+    public var longest: UInt32
+
+    public init(first: UInt32, longest: UInt32) {
+      self.first = first
+      self.longest = longest
+    }
+
+    /// The delay after that many deliveries, in milliseconds.
+    public func delay(after deliveries: UInt32) -> UInt32 {
+      let doublings = min(max(deliveries, 1) - 1, 32)
+      return UInt32(min(UInt64(first) << UInt64(doublings), UInt64(longest)))
+    }
+  }
+
   /// A group's settings, as its first member has asked for them.
   public struct Settings: Hashable, Sendable {
     public var acknowledgement: Acknowledgement
@@ -39,10 +61,13 @@ public struct JoinGroup: LaidOutFrame {
     /// The topic for records that no member could process; empty for none.
     public var deadLetters: String
     public var filter: RecordFilter
+    /// The delay of a record that its member retries without naming a delay, and of one whose deadline has passed.
+    public var retryBackoff: Backoff
 
     public init(
       acknowledgement: Acknowledgement = .automatic, order: Order = .any, deadline: UInt32 = 0,
-      deliveries: UInt32 = 0, deadLetters: String = "", filter: RecordFilter = RecordFilter()
+      deliveries: UInt32 = 0, deadLetters: String = "", filter: RecordFilter = RecordFilter(),
+      retryBackoff: Backoff = .none
     ) {
       self.acknowledgement = acknowledgement
       self.order = order
@@ -50,6 +75,7 @@ public struct JoinGroup: LaidOutFrame {
       self.deliveries = deliveries
       self.deadLetters = deadLetters
       self.filter = filter
+      self.retryBackoff = retryBackoff
     }
   }
 
@@ -80,7 +106,8 @@ public struct JoinGroup: LaidOutFrame {
       Self(
         topic: $0, group: $1, start: Subscribe.Start(number: $2, value: $6),
         settings: Settings(
-          acknowledgement: $3, order: $4, deadline: $7, deliveries: $8, deadLetters: $9, filter: $11),
+          acknowledgement: $3, order: $4, deadline: $7, deliveries: $8, deadLetters: $9, filter: $11,
+          retryBackoff: $12),
         ifMissing: $5, grantedThrough: $10)
     },
     Field.name(.topic, "JOIN topic", \Self.topic), Field.name(.group, "JOIN group", \Self.group),
@@ -95,7 +122,26 @@ public struct JoinGroup: LaidOutFrame {
     Field.integer("JOIN deadline", \Self.settings.deadline),
     Field.integer("JOIN deliveries", \Self.settings.deliveries),
     Field.name(.deadLetters, "JOIN dead letters", isOptional: true, \Self.settings.deadLetters),
-    Field.integer("JOIN granted through", \Self.grantedThrough), Field.filter(\Self.settings.filter))
+    Field.integer("JOIN granted through", \Self.grantedThrough), Field.filter(\Self.settings.filter),
+    .retryBackoff)
+}
+
+extension Field where Owner == JoinGroup, Value == JoinGroup.Backoff {
+  fileprivate static var retryBackoff: Field {
+    Field(
+      write: { frame, writer in
+        let backoff = frame.settings.retryBackoff
+        guard backoff != .none else { return }
+        writer.integer(backoff.first)
+        writer.integer(backoff.longest)
+      },
+      read: { (reader: inout FieldReader) throws(WireError) in
+        JoinGroup.Backoff(
+          first: try reader.bytes.integer("JOIN first backoff"),
+          longest: try reader.bytes.integer("JOIN longest backoff"))
+      }
+    ).added(absent: .none)
+  }
 }
 
 /// DELIVERIES: for which time the records that follow on the stream, up to the next DELIVERIES, are delivered to a member of their group. 1 at the start.

@@ -16,7 +16,7 @@ extension TopicInfo {
     public var age: UInt64
     /// Subscriptions that use it at the moment.
     public var members: UInt32
-    /// Records that are with members of a group, neither done nor refused.
+    /// Records that are with members of a group, neither acknowledged nor given back.
     public var unacknowledged: UInt64
     /// How often the group has delivered a record again, since the broker has started or the group was moved.
     public var redeliveries: UInt64
@@ -28,11 +28,16 @@ extension TopicInfo {
     public var missed: UInt64
     /// For how long no client has used it, in milliseconds; 0 while one does.
     public var idle: UInt64
+    /// Records of a group that wait for the time of their retry.
+    public var delayed: UInt64
+    /// Milliseconds until the first of them is delivered again; 0 without any.
+    public var nextRetry: UInt64
 
     public init(
       name: String, kind: CursorInfo.Kind, nextOffset: UInt64, lag: UInt64, bytes: UInt64 = unknown,
       age: UInt64 = unknown, members: UInt32 = 0, unacknowledged: UInt64 = 0, redeliveries: UInt64 = 0,
-      deadLetters: UInt64 = 0, abandoned: UInt64 = 0, missed: UInt64 = 0, idle: UInt64 = 0
+      deadLetters: UInt64 = 0, abandoned: UInt64 = 0, missed: UInt64 = 0, idle: UInt64 = 0,
+      delayed: UInt64 = 0, nextRetry: UInt64 = 0
     ) {
       self.name = name
       self.kind = kind
@@ -47,6 +52,8 @@ extension TopicInfo {
       self.abandoned = abandoned
       self.missed = missed
       self.idle = idle
+      self.delayed = delayed
+      self.nextRetry = nextRetry
     }
 
     static let layout = FrameLayout(
@@ -60,7 +67,9 @@ extension TopicInfo {
       Field.integer("consumer redeliveries", \Self.redeliveries),
       Field.integer("consumer dead letters", \Self.deadLetters),
       Field.integer("consumer abandoned", \Self.abandoned), Field.integer("consumer missed", \Self.missed),
-      Field.integer("consumer idle", \Self.idle))
+      Field.integer("consumer idle", \Self.idle),
+      Field.integer("consumer delayed", \Self.delayed).added(absent: 0),
+      Field.integer("consumer next retry", \Self.nextRetry).added(absent: 0))
 
     /// How clients use it, to end a sentence: "its 3 members have 12 records unacknowledged".
     ///

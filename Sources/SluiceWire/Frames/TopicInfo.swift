@@ -11,7 +11,7 @@
 /// list of holds:         u8 reason · u64 milliseconds · u16 last minute · u16 last five minutes
 /// u32 consumers in all
 /// list of consumers:     string name · u8 kind · u64 next offset · u64 lag · u64 bytes · u64 age · u32 members · u64 unacknowledged
-///                        u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed · u64 idle
+///                        u64 redeliveries · u64 dead letters · u64 abandoned · u64 missed · u64 idle · u64 delayed · u64 next retry
 /// ```
 public struct TopicInfo: LaidOutFrame {
   public static let type = FrameType.topicInfo

@@ -214,7 +214,7 @@ final class ClusterLoad {
       // A reader that gets a record may publish another one.
       var head: UInt64 = 0
       repeat {
-        head = try await clients[0].topic(show: topic.name).summary.nextOffset
+        head = try await clients[0].topicInfo(topic.name).summary.nextOffset
         try eventually(
           "the reader of \(topic.name) has \(head) records, and not \(topic.reader.count); everything is acknowledged\(stage.logs)"
         ) {
@@ -222,7 +222,7 @@ final class ClusterLoad {
           return topic.reader.count >= Int(head) && topic.producers.allSatisfy(\.isIdle)
             && topic.reader.marker.isIdle
         }
-      } while try await clients[0].topic(show: topic.name).summary.nextOffset != head
+      } while try await clients[0].topicInfo(topic.name).summary.nextOffset != head
       let records = topic.reader.records
       try eventually("the group of \(topic.name) has all records", within: 120) {
         try requireHealth()

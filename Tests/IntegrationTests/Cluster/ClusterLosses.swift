@@ -93,13 +93,13 @@ struct ClusterLosses {
   private func drain(_ node: ClusterStage.Member) async throws -> ClusterPause {
     let moving = try await load.topics(of: node.name)
     let pause = try await load.longestGaps(of: moving, away: nil) {
-      try await load.clients[0].drain(node.name)
-      // Poll rarely: polling takes processor time from the measured processes.
+      try await load.clients[0].drain(node: node.name)
+      // Seldom: a process that looks takes the processors from what is measured.
       try eventually("\(node.name) has no shards\(stage.logs)", every: 0.5) {
         try stage.shards(of: node.name) == 0
       }
     }
-    try await load.clients[0].drain(node.name, false)
+    try await load.clients[0].undrain(node: node.name)
     return pause
   }
 

@@ -37,7 +37,7 @@ final class CrashGroup: Sendable {
         state.delivered.insert(record)
         return delivery.count < 3 && state.random.next() % 10 == 0
       }
-      if isRefused { delivery.refuse() } else { delivery.acknowledge() }
+      if isRefused { delivery.retry() } else { delivery.acknowledge() }
     }
     state.update { $0.watch = watch }
   }

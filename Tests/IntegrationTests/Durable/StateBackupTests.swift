@@ -31,12 +31,12 @@ import Testing
     let member = try stage.broker.client()
     try member.join("t", "workers", stream: 2, from: .earliest, Self.settings, granted: 4)
     try member.receiveShare(4, stream: 2)
-    try member.settle(.again, 1, stream: 2)
+    try member.settle(.retry, 1, stream: 2)
     try member.roundTrip()
     try member.ask(5, stream: 2)
     try member.receiveShare(5, stream: 2)
     #expect(member.members[2]!.texts == ["r2", "r3", "r4", "r5", "r3"])
-    try member.settle(.done, 0, 2, stream: 2)
+    try member.settle(.acknowledge, 0, 2, stream: 2)
     try member.roundTrip()
     member.close()
     try eventually("the records are taken back") {
@@ -55,7 +55,7 @@ import Testing
     #expect(records.map(\.text) == ["r3", "r5", "r6", "r7", "r8", "r9"], "\(why)")
     #expect(records.map { $0.offset + origin } == [3, 5, 6, 7, 8, 9], "\(why)")
     #expect(records.map(\.delivery) == [3, 2, 1, 1, 1, 1], "\(why)")
-    try member.settle(.done, 0, 1, 2, 3, 4, 5, stream: 2)
+    try member.settle(.acknowledge, 0, 1, 2, 3, 4, 5, stream: 2)
     try member.roundTrip()
 
     // The producer resumes with its last four records, which the topic already has; the next one is published.

@@ -12,7 +12,7 @@ import Testing
     try client.receiveShare(2, stream: 1)
     try client.roundTrip()
     #expect(client.members[1]!.texts == ["a", "b"])
-    try client.settle(.done, 0, stream: 1)
+    try client.settle(.acknowledge, 0, stream: 1)
     try client.receiveShare(3, stream: 1)
     try client.roundTrip()
     #expect(client.members[1]!.texts == ["a", "b", "c"])

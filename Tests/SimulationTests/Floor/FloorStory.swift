@@ -314,7 +314,7 @@ final class FloorStory {
     }
     var undone = Set(deliveries.keys)
     for (offset, delivery) in deliveries.sorted(by: { $0.key < $1.key }) where random.oneIn(2) {
-      reader.settle(.done, offset, delivery: delivery)
+      reader.settle(.acknowledge, offset, delivery: delivery)
       undone.remove(offset)
     }
     group = (head, undone)

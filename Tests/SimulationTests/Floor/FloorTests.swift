@@ -100,7 +100,7 @@ import Testing
     world.publish(10)
     leaveCursor("c", at: 3, in: world)
     let member = join(world, granted: 2)
-    for offset in member.offsets { member.settle(.done, offset) }
+    for offset in member.offsets { member.settle(.acknowledge, offset) }
     member.leave()
     let subscriber = FloorReader(world, FloorReader.subscribe(granted: 3))
     let epoch = try #require(subscriber.subscribed?.epoch)

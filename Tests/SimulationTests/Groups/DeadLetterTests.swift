@@ -59,7 +59,7 @@ import Testing
     producer.publish(batch, from: 0, stream: 1)
     small.settle()
     _ = client.ask(TopicCreate(topic: "letters", settings: Self.compact), stream: 9, in: small)
-    client.send(Settle(.dead, delivery: 1, firstOffset: 0, count: 2), stream: 1)
+    client.send(Settle(.reject, delivery: 1, firstOffset: 0, count: 2), stream: 1)
     small.settle(.seconds(20))
     let group = try #require(small.broker.core.registry.find("t")?.state.withLock { $0.groups["g"] })
     #expect(group.core.withLock { $0.state.counts } == GroupState.Counts())

@@ -1,3 +1,5 @@
+import SluiceIO
+
 @testable import SluiceClient
 
 /// Records the workers' deliveries and acknowledgements.
@@ -13,7 +15,9 @@ final class GroupOracle {
   private var deliveries: [Place: [Int: Int]] = [:]
   /// The event number at which each record was first acknowledged.
   private(set) var acknowledged: [Place: Int] = [:]
-  /// The event number at which each record with a key was received.
+  /// When a record with a key was received.
+  /// Until when each retried record has to wait at least, by the number of its next delivery.
+  private var retries: [Place: [Int: MonotonicTime]] = [:]
   private var keyed: [(place: Place, key: String, event: Int)] = []
   private var events = 0
   private var hasCrashed = false
@@ -33,10 +37,13 @@ final class GroupOracle {
     if !holds { fail(what()) }
   }
 
-  func received(_ place: Place, count: Int, key: String?, by worker: Int) {
+  func received(_ place: Place, count: Int, key: String?, by worker: Int, at time: MonotonicTime) {
     events += 1
     received += 1
-    // Deliveries of a killed broker may still arrive, and the next broker needn't know of them.
+    if plan.showsDelays, let until = retries[place]?[count], time < until {
+      fail("delivery \(count) of record \(place.offset) came \(until - time) before its time")
+    }
+    // What a broker gave out that is dead may still come up, and the next one needn't know of it.
     if let other = deliveries[place]?[count], !hasCrashed || !plan.isDurable {
       fail("delivery \(count) of record \(place.offset) went to worker \(other) and to worker \(worker)")
     }
@@ -49,7 +56,12 @@ final class GroupOracle {
     if let key { keyed.append((place, key, events)) }
   }
 
-  /// The broker was killed. In a durable topic the last operations may not have reached the disk, and then happen again.
+  /// A worker retries a delivery.
+  func retried(_ place: Place, count: Int, after delay: Duration, at time: MonotonicTime) {
+    retries[place, default: [:]][count + 1] = time + .milliseconds(Int64(delay / .milliseconds(1)))
+  }
+
+  /// The broker was killed. In a durable topic, what happened last may not have been on disk: it happens once more.
   func crashed() {
     deliveries = [:]
     hasCrashed = true

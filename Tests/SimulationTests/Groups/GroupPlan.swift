@@ -20,6 +20,8 @@ struct GroupPlan {
   var isDurable = false
   /// Whether the topic is trimmed at times.
   var trims = false
+  /// What a test plants in the workers, for the oracle to find: they retry at once and report a delay.
+  var hidesRetries = false
   let seed: UInt64
 
   static let topic = "jobs"
@@ -43,12 +45,26 @@ struct GroupPlan {
     trims = storage.oneIn(4)
     guard !random.oneIn(4) else { return }
     options.acknowledgement = .explicit
+    var retries = SeededRandom(seed: seed &* 0x6c62_272e)
+    if retries.oneIn(2) {
+      let first = retries.next(in: 1...200)
+      options.retryBackoff = .milliseconds(first) ... .milliseconds(first + retries.next(in: 0...600))
+    }
     if random.oneIn(2) { options.order = .byKey }
     if random.oneIn(2) { options.deadline = random.next(in: .milliseconds(50) ... .seconds(2)) }
     if random.oneIn(2) {
       options.deliveries = UInt32(random.next(in: 2...6))
       options.deadLetters = Self.deadLetters
     }
+  }
+
+  /// Whether a retried record can come back for no other reason, so that its delay is seen.
+  var showsDelays: Bool { isQuiet && isExplicit && options.deadline == nil }
+
+  /// The group's own delay of a retry.
+  func backoff(after deliveries: Int) -> Duration {
+    guard let backoff = options.retryBackoff else { return .zero }
+    return min(backoff.lowerBound * (1 << (deliveries - 1)), backoff.upperBound)
   }
 
   var isExplicit: Bool { options.acknowledgement == .explicit }

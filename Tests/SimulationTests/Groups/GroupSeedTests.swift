@@ -16,5 +16,15 @@ extension ShortStories {
         \(Seeds.repeating(seed, of: "GroupSeedTests"))
         """)
     }
+
+    @Test func aRetryThatComesTooSoonIsNoticed() throws {
+      let isNoticed = try (1...400 as ClosedRange<UInt64>).contains { seed in
+        var plan = GroupPlan(seed: seed)
+        guard plan.showsDelays else { return false }
+        plan.hidesRetries = true
+        return try GroupSimulation(plan).run().failures.contains { $0.contains("before its time") }
+      }
+      #expect(isNoticed)
+    }
   }
 }

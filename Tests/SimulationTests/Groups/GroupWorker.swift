@@ -16,6 +16,8 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
   private let plan: GroupPlan
   private let oracle: GroupOracle
   private var random: SeededRandom
+  /// Apart, so that stories stay the same.
+  private var delays: SeededRandom
   private(set) var client: Client?
   private var subscription: (any Subscription)?
   private var requested: UInt64 = 0
@@ -32,6 +34,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
     self.oracle = oracle
     self.loop = loop
     random = SeededRandom(seed: plan.seed &* 0x9e37_79b9 &+ UInt64(number))
+    delays = SeededRandom(seed: plan.seed &* 0x517c_c1b7 &+ UInt64(number))
   }
 
   func connect(to address: SocketAddress, _ network: any Network) {
@@ -78,7 +81,8 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
     received += 1
     oracle.check(
       received <= requested, "worker \(number) got \(received) records where it asked for \(requested)")
-    oracle.received(place(delivery), count: delivery.count, key: delivery.record.keyString, by: number)
+    oracle.received(
+      place(delivery), count: delivery.count, key: delivery.record.keyString, by: number, at: loop.now)
     work(on: delivery)
     return .none
   }
@@ -109,8 +113,7 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
       held.append(delivery)
       later(within: .milliseconds(500)) { $0.finishHeld() }
     case 14..<16:
-      delivery.refuse()
-      ask(soon: true)
+      retry(delivery)
     case 16 where plan.options.deadLetters != nil:
       delivery.reject()
       ask(soon: true)
@@ -119,6 +122,15 @@ final class GroupWorker: Subscriber, @unchecked Sendable {
       held.append(delivery)
     default: finish(delivery)
     }
+  }
+
+  private func retry(_ delivery: Delivery) {
+    let delay: Duration? = delays.oneIn(2) ? delays.next(in: .zero ... .milliseconds(500)) : nil
+    oracle.retried(
+      place(delivery), count: delivery.count, after: delay ?? plan.backoff(after: delivery.count),
+      at: loop.now)
+    delivery.retry(after: plan.hidesRetries ? .zero : delay)
+    ask(soon: true)
   }
 
   private func finish(_ delivery: Delivery) {

@@ -161,7 +161,7 @@ final class HistoryProducer: HistoryClient, @unchecked Sendable {
 
   override func began(_ client: Client) {
     watch = client.notices.sink { [weak self] _ in self?.notices += 1 }
-    subject = client.subject(topic, as: settings, acknowledgement: .durable)
+    subject = client.subject(topic, settings: settings, acknowledgement: .durable)
     publish()
   }
 

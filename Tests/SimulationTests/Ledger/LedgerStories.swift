@@ -188,7 +188,7 @@ struct LedgerStory: Sendable {
         rig.send(builder.publishFrame(from: 0, stream: producer))
         rig.flush()
         for offset in stride(from: 0, to: count, by: 2) {
-          rig.send(Settle(.done, delivery: 1, firstOffset: UInt64(offset), count: 1), member)
+          rig.send(Settle(.acknowledge, delivery: 1, firstOffset: UInt64(offset), count: 1), member)
         }
       }
     ],

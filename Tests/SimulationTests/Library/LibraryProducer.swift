@@ -39,7 +39,7 @@ final class LibraryProducer {
       ledger.statement = stated
     }
     let subject = client.subject(
-      plan.topic, as: ledger.statement, acknowledgement: plan.acknowledges ? .received : .none)
+      plan.topic, settings: ledger.statement, acknowledgement: plan.acknowledges ? .received : .none)
     self.subject = subject
     subscriber = subject.sink(
       receiveCompletion: { [weak self] in self?.over($0) }, receiveValue: { _ in })

@@ -54,7 +54,8 @@ final class LibrarySubscriber: Subscriber {
       statement = stated
     }
     let topic = client.topic(
-      plan.topic, as: statement, from: start, where: plan.filter, lag: plan.lag == .fail ? .fail : .skip,
+      plan.topic, settings: statement, from: start, where: plan.filter,
+      lag: plan.lag == .fail ? .fail : .skip,
       prefetch: prefetch)
     if hearsMarks {
       hearsProducers = statement != nil
@@ -142,8 +143,8 @@ final class LibrarySubscriber: Subscriber {
       checkGone(upTo: record.offset)
     }
     next = record.offset + 1
-    check(record.time >= time, "a record older than the one before")
-    time = record.time
+    check(record.time.millisecondsSince1970 >= time, "a record older than the one before")
+    time = record.time.millisecondsSince1970
     early.append(record)
     if life == nil { life = findLife(record) }
     guard let life else { return }
@@ -189,7 +190,7 @@ final class LibrarySubscriber: Subscriber {
       }
     }
     builder.bytes.withUnsafeBytes { bytes in
-      var records = BatchIterator(bytes, count: 1, time: record.time)
+      var records = BatchIterator(bytes, count: 1, time: record.time.millisecondsSince1970)
       if let body = try? records.next() { life.observe(body, at: record.offset, client: peer.number) }
     }
   }
@@ -417,7 +418,7 @@ extension SubscriptionPlan.Start {
       case .new: .new
       case .last(let count): .last(count)
       case .offset(let offset): .offset(offset)
-      case .time(let time): .time(time)
+      case .time(let time): .time(Timestamp(millisecondsSince1970: time))
       }
   }
 }

@@ -39,7 +39,7 @@ struct RedirectTests {
   }
 
   private func publish(_ text: String, to subject: TopicSubject) {
-    shared.loop.perform { subject.send(Message(text)) }
+    _ = shared.loop.perform { subject.send(Message(text)) }
     shared.settle(.seconds(1))
   }
 

@@ -187,7 +187,7 @@ import Testing
     }
     try compare([
       open(), join(2), publish(4, from: 0),
-      send(Settle(.done, delivery: 1, firstOffset: 0, count: 2), stream: 2),
+      send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 2), stream: 2),
       join(3), send(Cancel(), stream: 2),
     ])
   }
@@ -212,7 +212,7 @@ import Testing
     try compare([
       open(), { $0.publish(70_000, from: 0, size: 4, stream: 1) }, open(), publish(1, from: 5), subscribe(),
       send(Demand(grantedThrough: 0), stream: 2), subscribe(stream: 2),
-      send(Settle(.done, delivery: 1, firstOffset: 0, count: 1), stream: 2), subscribe(stream: 3),
+      send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1), stream: 2), subscribe(stream: 3),
     ])
   }
 }

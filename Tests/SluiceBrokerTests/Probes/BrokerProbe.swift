@@ -54,14 +54,15 @@ enum BrokerProbe: Probe {
   /// Continues with a stored group: a member joins, and gets the waiting records.
   private static func goOn(with stored: StoredGroup) throws {
     let rules = stored.settings.rules
-    var state = GroupState(rules, restoring: stored.state, limit: 1_100)
-    let now = MonotonicTime(nanoseconds: 0)
+    let clocks = ClockReading(now: MonotonicTime(nanoseconds: 0), wallClock: 1_700_000_000_000)
+    let now = clocks.now
+    var state = GroupState(rules, restoring: stored.state, limit: 1_100, at: clocks)
     let member = state.join()
     state.setRoom(2_000, of: member)
     let head = stored.state.frontier.addingReportingOverflow(10)
     state.distribute(before: head.overflow ? .max : head.partialValue, now: now)
     for run in state.takeAssignments() where run.count > 0 {
-      let settle = Settle(.again, delivery: run.delivery, firstOffset: run.first, count: run.count)
+      let settle = Settle(.retry, delivery: run.delivery, firstOffset: run.first, count: run.count)
       if rules.isExplicit { state.settle(settle, now: now) }
     }
     state.expire(now: .init(nanoseconds: .max))

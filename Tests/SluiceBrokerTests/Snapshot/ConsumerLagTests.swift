@@ -67,11 +67,11 @@ import Testing
       return try #require(topic.consumers.furthest.first)
     }
     #expect(try group().unacknowledged == 3 && group().lag == 3 && group().kind == .group)
-    member.send(Settle(.done, delivery: 1, firstOffset: 0, count: 1).encoded(stream: 1))
-    member.send(Settle(.again, delivery: 1, firstOffset: 1, count: 1).encoded(stream: 1))
+    member.send(Settle(.acknowledge, delivery: 1, firstOffset: 0, count: 1).encoded(stream: 1))
+    member.send(Settle(.retry, delivery: 1, firstOffset: 1, count: 1).encoded(stream: 1))
     setting.run(for: .milliseconds(10))
     #expect(try group().lag == 2 && group().redeliveries == 1 && group().deadLetters == 0)
-    member.send(Settle(.again, delivery: 2, firstOffset: 1, count: 1).encoded(stream: 1))
+    member.send(Settle(.retry, delivery: 2, firstOffset: 1, count: 1).encoded(stream: 1))
     setting.run(for: .milliseconds(10))
     #expect(try group().deadLetters == 1 && group().unacknowledged == 1 && group().lag == 1)
     let sum = try setting.snapshot(Self.request(1)).topics.first { $0.summary.topic == "t" }?.consumers

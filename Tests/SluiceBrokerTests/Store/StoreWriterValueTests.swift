@@ -17,7 +17,7 @@ struct StoreWriterValueTests {
 
     init(_ name: String) { self.name = name }
 
-    func takeForCommit(now: MonotonicTime) -> (
+    func takeForCommit(at clocks: ClockReading) -> (
       taken: UncommittedTail.Taken, change: TopicChange, keep: UInt64?
     )? { nil }
     func undo(_ taken: UncommittedTail.Taken) {}

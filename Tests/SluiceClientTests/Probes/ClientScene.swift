@@ -86,7 +86,7 @@ final class ClientScene {
       subjects.append(
         client.subject(
           "t", acknowledgement: kind & 1 == 0 ? .received : .none, buffer: .init(records: 10, bytes: 500),
-          whenFull: [.fail, .dropOldest, .dropNewest][Int(kind % 3)],
+          whenFull: [.fail, .dropOldest, .fail][Int(kind % 3)],
           producer: kind & 2 == 0 ? nil : .init(id: 1, firstSequence: kind & 4 == 0 ? 0 : 1 << 62)))
     }
     guard let subject = subjects.last else { return }
@@ -107,7 +107,7 @@ final class ClientScene {
     let came: @Sendable () -> Void = { [answers] in answers.came += 1 }
     switch kind % 6 {
     case 0: client.topics { _ in came() }
-    case 1: client.topic(show: "t") { _ in came() }
+    case 1: client.topicInfo("t") { _ in came() }
     case 2: client.cursors(of: "t") { _ in came() }
     case 3: client.deleteTopic("t") { _ in came() }
     case 4: client.request("t", Message("?"), timeout: .seconds(1)) { _ in came() }

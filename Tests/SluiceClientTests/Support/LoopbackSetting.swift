@@ -60,7 +60,7 @@ final class LoopbackSetting: Sendable {
 
   /// Waits until the broker has no subscriptions of a topic. Returns immediately if the client's connection has been up since they were cancelled.
   func none(on topic: String, _ client: Client) async throws {
-    while try await !client.topic(show: topic).subscriptions.isEmpty { await Task.yield() }
+    while try await !client.topicInfo(topic).subscriptions.isEmpty { await Task.yield() }
   }
 
   /// Waits until the loop has done all queued work, and the broker has read the resulting frames.

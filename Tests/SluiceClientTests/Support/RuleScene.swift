@@ -80,12 +80,12 @@ final class RuleScene {
 
   /// The number of subscriptions at the broker.
   func subscriptions() throws -> Int {
-    try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.count
+    try stage.wait { other.topicInfo("t", completion: $0) }.subscriptions.count
   }
 
   /// The number of records that the broker has sent to each subscription.
   func sent() throws -> [UInt64] {
-    try stage.wait { other.topic(show: "t", completion: $0) }.subscriptions.map(\.sent).sorted()
+    try stage.wait { other.topicInfo("t", completion: $0) }.subscriptions.map(\.sent).sorted()
   }
 }
 

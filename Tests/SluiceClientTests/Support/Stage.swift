@@ -103,7 +103,7 @@ final class Stage {
 
   /// The number of subscriptions to a topic; nil if the broker has no such topic.
   func subscriptions(_ topic: String, _ client: Client) throws -> Int? {
-    try? Int(wait { client.topic(show: topic, completion: $0) }.summary.subscriptions)
+    try? Int(wait { client.topicInfo(topic, completion: $0) }.summary.subscriptions)
   }
 }
 

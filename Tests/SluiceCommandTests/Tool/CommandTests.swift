@@ -155,7 +155,7 @@ struct CommandTests {
       ("replay", SubscriptionPlan.Start.replay), ("new", .new), ("earliest", .earliest),
       ("last:10", .last(10)),
       ("offset:0", .offset(0)),
-      ("time:2026-02-03T04:05:06Z", .time(1_770_091_506_000)),
+      ("time:2026-02-03T04:05:06Z", .time(Timestamp(millisecondsSince1970: 1_770_091_506_000))),
     ])
   func starts(text: String, start: SubscriptionPlan.Start) throws {
     #expect(try SubCommand.start(text) == start)
@@ -170,7 +170,7 @@ struct CommandTests {
       return
     }
     // Both were read within the same hour.
-    #expect((82_800_000 - 3_600_000...82_800_000 + 3_600_000).contains(hour - day))
+    #expect((Duration.seconds(79_200)...Duration.seconds(86_400)).contains(hour - day))
   }
 
   @Test(

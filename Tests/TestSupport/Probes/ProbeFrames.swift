@@ -48,7 +48,8 @@ public struct ProbeFrames {
       let verdict = input.element(of: Settle.Verdict.allCases)
       return toSubscription(
         Settle(
-          verdict, delivery: input.shortNumber(), firstOffset: input.number(), count: input.shortNumber()))
+          verdict, delivery: input.shortNumber(), firstOffset: input.number(), count: input.shortNumber(),
+          delay: input.shortNumber()))
     case 19, 20:
       let offset = input.number()
       return input.bool()
@@ -142,7 +143,7 @@ public struct ProbeFrames {
               nextOffset: input.number(), end: input.number(), members: input.shortNumber(),
               outstanding: input.number(), idle: input.number(), bytes: input.number(), age: input.number(),
               redeliveries: input.number(), deadLetters: input.number(), abandoned: input.number(),
-              missed: input.number())
+              missed: input.number(), delayed: input.number(), nextRetry: input.number())
           ], more: input.bool()))
     case 25: input.bool() ? encoded(Done()) : encoded(Redirect(node: cursor(), address: "b:7420"))
     case 26: Ping(token: input.number()).encoded(stream: 0)
@@ -236,7 +237,8 @@ public struct ProbeFrames {
         settings: JoinGroup.Settings(
           acknowledgement: input.element(of: JoinGroup.Acknowledgement.allCases),
           order: input.element(of: JoinGroup.Order.allCases), deadline: input.shortNumber(),
-          deliveries: input.shortNumber(), deadLetters: input.bool() ? topic() : "", filter: filter()),
+          deliveries: input.shortNumber(), deadLetters: input.bool() ? topic() : "", filter: filter(),
+          retryBackoff: JoinGroup.Backoff(first: input.shortNumber(), longest: input.shortNumber())),
         grantedThrough: input.number()), as: .subscription)
   }
 

@@ -21,7 +21,8 @@ private let cursorLayout = VectorLayout(
   .integer("next offset", \.nextOffset), .integer("end", \.end), .integer("members", \.members),
   .integer("outstanding", \.outstanding), .integer("idle", \.idle), .integer("bytes", \.bytes),
   .integer("age", \.age), .integer("redeliveries", \.redeliveries), .integer("dead letters", \.deadLetters),
-  .integer("abandoned", \.abandoned), .integer("missed", \.missed))
+  .integer("abandoned", \.abandoned), .integer("missed", \.missed), .integer("delayed", \.delayed),
+  .integer("next retry", \.nextRetry))
 
 private let summaryLayout = VectorLayout(
   TopicSummary(
@@ -82,7 +83,8 @@ private let consumerLayout = VectorLayout(
   .integer("bytes", \.bytes),
   .integer("age", \.age), .integer("members", \.members), .integer("unacknowledged", \.unacknowledged),
   .integer("redeliveries", \.redeliveries), .integer("dead letters", \.deadLetters),
-  .integer("abandoned", \.abandoned), .integer("missed", \.missed), .integer("idle", \.idle))
+  .integer("abandoned", \.abandoned), .integer("missed", \.missed), .integer("idle", \.idle),
+  .integer("delayed", \.delayed), .integer("next retry", \.nextRetry))
 
 private let droppedLayout = VectorLayout(
   DroppedRecords(), .integer("records by records", \.[.records].records),
@@ -262,13 +264,26 @@ public struct AnyVectorLayout: Sendable {
         .named("order", \.settings.order), .named("if missing", \.ifMissing),
         .integer("deadline", \.settings.deadline),
         .integer("deliveries", \.settings.deliveries), .text("dead letters", \.settings.deadLetters),
-        .integer("granted through", \.grantedThrough), .filter(\.settings.filter))),
+        .integer("granted through", \.grantedThrough), .filter(\.settings.filter),
+        .custom {
+          guard $0.settings.retryBackoff != .none else { return }
+          $1.set("first backoff", $0.settings.retryBackoff.first)
+          $1.set("longest backoff", $0.settings.retryBackoff.longest)
+        } set: {
+          guard $1.values["first backoff"] != nil else { return }
+          $0.settings.retryBackoff = JoinGroup.Backoff(
+            first: try $1.integer("first backoff"), longest: try $1.integer("longest backoff"))
+        })),
     AnyVectorLayout(VectorLayout(Deliveries(count: 0), .integer("count", \.count))),
     AnyVectorLayout(
       VectorLayout(
-        Settle(.done, delivery: 0, firstOffset: 0, count: 0), .named("verdict", \.verdict),
-        .integer("delivery", \.delivery), .integer("first offset", \.firstOffset), .integer("count", \.count))
-    ),
+        Settle(.acknowledge, delivery: 0, firstOffset: 0, count: 0), .named("verdict", \.verdict),
+        .integer("delivery", \.delivery), .integer("first offset", \.firstOffset), .integer("count", \.count),
+        .custom {
+          if $0.delay != Settle.byBackoff { $1.set("delay", $0.delay) }
+        } set: {
+          if $1.values["delay"] != nil { $0.delay = try $1.integer("delay") }
+        })),
     AnyVectorLayout(VectorLayout(Commit(nextOffset: 0), .integer("next offset", \.nextOffset))),
   ]
 

@@ -9,7 +9,7 @@ extension Driver {
     case "create": _ = try await client.createTopic(topic, settings: command.topicSettings())
     case "set": _ = try await client.setTopic(topic, to: command.topicSettings())
     case "info":
-      let info = try await client.topic(show: topic)
+      let info = try await client.topicInfo(topic)
       let state =
         switch info.summary.ending {
         case nil: "open"

@@ -116,12 +116,15 @@ struct Command: Decodable, Sendable {
   var deadline: Int?
   var deliveries: UInt32?
   var deadLetters: String?
+  /// Milliseconds.
+  var retryBackoff: [Int]?
 
   // request, settle, commit
   var n: Int?
   var offset: UInt64?
   var attempt: Int?
   var verdict: String?
+  var after: Int?
 
   // produce, publish, fail
   var acknowledge: String?

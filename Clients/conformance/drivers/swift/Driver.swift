@@ -71,7 +71,8 @@ final class Driver: Sendable {
     case "request": try reader(command).request(command.n.given("n"))
     case "settle":
       try reader(command).settle(
-        command.offset.given("offset"), command.attempt.given("attempt"), command.verdict.given("verdict"))
+        command.offset.given("offset"), command.attempt.given("attempt"), command.verdict.given("verdict"),
+        after: command.after.map { .milliseconds($0) })
     case "commit": try reader(command).commit(command.offset.given("offset"))
     case "cancel": try cancel(command)
     case "produce": try produce(command)
@@ -187,7 +188,8 @@ final class Driver: Sendable {
     let buffer = command.buffer.map { TopicSubject.Buffer(records: $0) } ?? TopicSubject.Buffer()
     let settings = command.settings == nil ? nil : try command.topicSettings()
     let subject = try client(command).subject(
-      command.topic.given("topic"), as: settings, acknowledgement: command.acknowledgement(), buffer: buffer)
+      command.topic.given("topic"), settings: settings, acknowledgement: command.acknowledgement(),
+      buffer: buffer)
     let connected = CurrentValueSubject<Bool, Never>(false)
     var source: SourcePublication?
     if command.source == true {

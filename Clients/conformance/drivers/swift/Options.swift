@@ -57,7 +57,8 @@ extension Command {
   func groupOptions() -> GroupOptions {
     GroupOptions(
       acknowledgement: ack == false ? .automatic : .explicit, order: ordered == true ? .byKey : .any,
-      deadline: deadline.map { .milliseconds($0) }, deliveries: deliveries, deadLetters: deadLetters)
+      deadline: deadline.map { .milliseconds($0) }, deliveries: deliveries, deadLetters: deadLetters,
+      retryBackoff: retryBackoff.map { .milliseconds($0[0]) ... .milliseconds($0[1]) })
   }
 
   func acknowledgement() throws -> TopicSubject.Acknowledgement {
@@ -111,7 +112,7 @@ extension Command.Start {
     case "new": .new
     case "last": .last(UInt64(number))
     case "offset": .offset(UInt64(number))
-    case "since": .time(number)
+    case "since": .time(Timestamp(millisecondsSince1970: number))
     default: throw Mistake("there is no start \(word)")
     }
   }

@@ -24,7 +24,7 @@ protocol Reading: Sendable {
   func request(_ count: Int)
   func cancel()
   func commit(_ offset: UInt64) throws
-  func settle(_ offset: UInt64, _ attempt: Int, _ verdict: String) throws
+  func settle(_ offset: UInt64, _ attempt: Int, _ verdict: String, after delay: Duration?) throws
 }
 
 /// A subscriber that reports its events, and whose demand is the number that the kit requests.
@@ -68,13 +68,13 @@ final class Reader<Value: Delivered>: Subscriber, Reading, @unchecked Sendable {
     try taken(offset, 0).record.commit()
   }
 
-  func settle(_ offset: UInt64, _ attempt: Int, _ verdict: String) throws {
+  func settle(_ offset: UInt64, _ attempt: Int, _ verdict: String, after delay: Duration?) throws {
     guard let delivery = try taken(offset, attempt) as? Delivery else {
       throw Mistake("\(name) isn't a member of a group")
     }
     switch verdict {
     case "ack": delivery.acknowledge()
-    case "retry": delivery.refuse()
+    case "retry": delivery.retry(after: delay)
     case "reject": delivery.reject()
     case "extend": delivery.extend()
     default: throw Mistake("there is no verdict \(verdict)")
@@ -125,7 +125,9 @@ final class Reader<Value: Delivered>: Subscriber, Reading, @unchecked Sendable {
       lock.withLock { state.taken[Place(offset: record.offset, attempt: value.attempt ?? 0)] = value }
     }
     (line.event, line.topic, line.offset) = ("record", record.topic, record.offset)
-    (line.time, line.attempt, line.payload) = (record.time, value.attempt ?? 0, Data(record.payload))
+    (line.time, line.attempt, line.payload) = (
+      record.time.millisecondsSince1970, value.attempt ?? 0, Data(record.payload)
+    )
     line.key = record.key.map { Data($0) }
     line.headers = record.headers.map(Line.Header.init)
     line.write()

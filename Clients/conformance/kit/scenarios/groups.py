@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import struct
+import time
 
 from ..brokers import Peer
 from ..driver import Client, Producer
@@ -187,7 +189,7 @@ async def settled_while_away(stage: Stage) -> None:
         peer.send("SUBSCRIBED", stream, epoch=7, gaps=1)
         peer.send("LIVE", stream)
         found, values = await peer.expect("SETTLE")
-        assert (found, values) == (stream, {"verdict": 0, "delivery": 3, "first": 4, "count": 1})
+        assert (found, values) == (stream, {"verdict": 0, "delivery": 3, "first": 4, "count": 1, "more": b""})
 
     broker = await stage.scripted(first, second)
     member = await (await stage.client(broker.address, reconnect={"initial": 400})).group(stage.topic, "g")
@@ -195,6 +197,69 @@ async def settled_while_away(stage: Stage) -> None:
     assert (delivery.offset, delivery.attempt) == (4, 3)
     await asyncio.sleep(0.15)
     await member.settle(delivery, "ack")
+    await broker.finished()
+
+
+@scenario()
+async def delayed_retry(stage: Stage) -> None:
+    """A delivery that a member retries with a delay waits at the broker, while the member gets other records."""
+    client, producer = await filled(stage, "1", "2")
+    member = await client.group(stage.topic, "g")
+    first = (await member.records(1))[0]
+    began = time.monotonic()
+    await member.settle(first, "retry", after=1_000)
+    second = (await member.records(1))[0]
+    assert (second.text, second.attempt) == ("2", 1)
+    await member.settle(second, "ack")
+    again = (await member.records(1))[0]
+    assert (again.text, again.attempt) == ("1", 2)
+    assert time.monotonic() - began >= 0.99
+    # Without a delay it comes at once, whatever comes meanwhile.
+    await member.settle(again, "retry", after=0)
+    await producer.publish("3")
+    again = (await member.records(1))[0]
+    assert (again.text, again.attempt) == ("1", 3)
+
+
+@scenario()
+async def backoff(stage: Stage) -> None:
+    """A retry without a delay waits as the group's backoff says: twice as long after each delivery, to a limit."""
+    client, _ = await filled(stage, "1")
+    member = await client.group(stage.topic, "g", retryBackoff=[300, 600])
+    began, pause = time.monotonic(), 0.0
+    for attempt, longest in ((1, 0.3), (2, 0.6), (3, 0.6), (4, 0.0)):
+        delivery = (await member.records(1))[0]
+        assert (delivery.text, delivery.attempt) == ("1", attempt)
+        assert time.monotonic() - began >= pause
+        began, pause = time.monotonic(), longest - 0.01
+        await member.settle(delivery, "retry")
+
+
+@scenario()
+async def settlement_frames(stage: Stage) -> None:
+    """The frames of a retry with a delay, of one without, and of a group with a backoff."""
+
+    async def play(peer: Peer) -> None:
+        await peer.welcome()
+        stream, values = await peer.expect("JOIN")
+        assert values["more"] == struct.pack("<II", 1_000, 300_000)
+        peer.send("SUBSCRIBED", stream, epoch=7, gaps=1)
+        peer.send("LIVE", stream)
+        for granted, offset in ((1, 4), (2, 6)):
+            await peer.granted(stream, granted)
+            peer.deliver(stream, offset, b"%d" % offset)
+        for first, delay in ((4, 1_500), (6, None)):
+            found, values = await peer.expect("SETTLE")
+            more = values.pop("more")
+            assert (found, values) == (stream, {"verdict": 1, "delivery": 1, "first": first, "count": 1})
+            # Without a delay the field is absent, or all ones.
+            assert more in ([b"", b"\xff" * 4] if delay is None else [struct.pack("<I", delay)])
+
+    broker = await stage.scripted(play)
+    member = await (await stage.client(broker.address)).group(stage.topic, "g", retryBackoff=[1_000, 300_000])
+    first, second = await member.records(2)
+    await member.settle(first, "retry", after=1_500)
+    await member.settle(second, "retry")
     await broker.finished()
 
 

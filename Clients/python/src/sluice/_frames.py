@@ -11,6 +11,9 @@ _DEMAND: Final = struct.Struct("<IBBHIQQ")
 _DELIVER: Final = struct.Struct("<QI")
 _PUBLISH: Final = struct.Struct("<IBBHIQI")
 _SETTLE: Final = struct.Struct("<IBBHIB3xIQI")
+_DELAY: Final = struct.Struct("<I")
+#: The longest delay of a retry in milliseconds.
+LONGEST_DELAY: Final = 0xFFFF_FFFE
 _COMMIT: Final = struct.Struct("<IBBHIQ")
 U64_MAX: Final = 0xFFFF_FFFF_FFFF_FFFF
 
@@ -64,9 +67,11 @@ def publish(stream: int, first: int, count: int, batch: bytes, flags: int = 0) -
     return _PUBLISH.pack(len(batch) + BATCH_HEADER, 0x22, flags, 0, stream, first, count) + batch
 
 
-def settle(stream: int, verdict: int, attempt: int, first: int, count: int) -> bytes:
-    """Returns SETTLE for ``count`` records from ``first`` on."""
-    return _SETTLE.pack(20, 0x2A, 0, 0, stream, verdict, attempt, first, count)
+def settle(stream: int, verdict: int, attempt: int, first: int, count: int, delay: int | None = None) -> bytes:
+    """Returns SETTLE of ``count`` records from ``first`` on; ``delay`` is in milliseconds, or None for the group's backoff."""
+    if delay is None:
+        return _SETTLE.pack(20, 0x2A, 0, 0, stream, verdict, attempt, first, count)
+    return _SETTLE.pack(24, 0x2A, 0, 0, stream, verdict, attempt, first, count) + _DELAY.pack(delay)
 
 
 def commit(stream: int, next_offset: int) -> bytes:

@@ -201,9 +201,10 @@ FRAMES: Final[tuple[Frame, ...]] = (
         "group:string, start:u8, acknowledgement:u8, order:u8, if missing:u8, start value:u64, deadline:u32,"
         "deliveries:u32, dead letters:string, granted through:u64",
         _FILTER,
+        "first backoff:u32=, longest backoff:u32=",
     ),
     _frame(0x29, "DELIVERIES", "broker", "count:u32"),
-    _frame(0x2A, "SETTLE", "client", "verdict:u8, :pad3, delivery:u32, first offset:u64, count:u32"),
+    _frame(0x2A, "SETTLE", "client", "verdict:u8, :pad3, delivery:u32, first offset:u64, count:u32, delay:u32="),
     _frame(0x2B, "COMMIT", "client", "next offset:u64"),
     _frame(0x30, "TOPIC_CREATE", "client", _TOPIC, _SETTINGS),
     _frame(0x31, "TOPIC_SHOW", "client", _TOPIC),
@@ -234,7 +235,7 @@ FRAMES: Final[tuple[Frame, ...]] = (
         _list(
             "consumers",
             "name:string, kind:u8<=1, next offset:u64, lag:u64, bytes:u64, age:u64, members:u32, unacknowledged:u64,"
-            "redeliveries:u64, dead letters:u64, abandoned:u64, missed:u64, idle:u64",
+            "redeliveries:u64, dead letters:u64, abandoned:u64, missed:u64, idle:u64, delayed:u64=0, next retry:u64=0",
         ),
     ),
     _frame(0x33, "TOPIC_LIST", "client", "after:string, limit:u32"),
@@ -252,7 +253,7 @@ FRAMES: Final[tuple[Frame, ...]] = (
         _list(
             "cursors",
             "name:string, kind:u8<=1, epoch:u64, next offset:u64, end:u64, members:u32, outstanding:u64, idle:u64, bytes:u64,"
-            "age:u64, redeliveries:u64, dead letters:u64, abandoned:u64, missed:u64",
+            "age:u64, redeliveries:u64, dead letters:u64, abandoned:u64, missed:u64, delayed:u64=0, next retry:u64=0",
         ),
     ),
     _frame(0x3B, "CURSOR_MOVE", "client", _TOPIC, "name:string, start:u8, :pad3, start value:u64"),

@@ -482,8 +482,8 @@ class GroupFeed(Feed):
         self._group = plan.group
         self._attempt = 1
         self._time = 0
-        #: Verdicts that aren't sent yet. They are sent after the next JOIN.
-        self._unsent: deque[tuple[int, int, int]] = deque(maxlen=65_536)
+        #: Verdicts that no connection took yet: they are sent behind the next JOIN.
+        self._unsent: deque[tuple[int, int, int, int | None]] = deque(maxlen=65_536)
 
     def opening(self, stream: int, flags: int) -> bytes:
         plan, group = self.plan, self._group
@@ -504,6 +504,8 @@ class GroupFeed(Feed):
             dead_letters=group.dead_letters or "",
             granted_through=self.demand.reopened(),
             filter=plan.filter(),
+            first_backoff=milliseconds(group.retry_backoff[0]) if group.retry_backoff else None,
+            longest_backoff=milliseconds(group.retry_backoff[1]) if group.retry_backoff else None,
         )
 
     def handle(self, number: int, values: dict[str, Any]) -> bool:
@@ -511,8 +513,8 @@ class GroupFeed(Feed):
             self.opened()
             self._time = 0
             unsent, self._unsent = self._unsent, deque(maxlen=65_536)
-            for verdict, attempt, offset in unsent:
-                self._send(verdict, attempt, offset)
+            for settlement in unsent:
+                self._send(*settlement)
         elif number == frames.DELIVERIES:
             self._attempt = values["count"]
         elif number == frames.LAG:
@@ -543,15 +545,21 @@ class GroupFeed(Feed):
                 )
             )
 
-    async def _settle(self, delivery: Delivery, verdict: int) -> None:
+    async def _settle(self, delivery: Delivery, verdict: int, after: float | None = None) -> None:
         if self.is_over:
             raise SubscriptionError(
                 f"the member of group {self._group.name} has left, so its deliveries go to other members", topic=self.topic
             )
-        self._send(verdict, delivery.attempt, delivery.offset)
+        delay = None if after is None else milliseconds(after)
+        self._send(verdict, delivery.attempt, delivery.offset, delay)
 
-    def _send(self, verdict: int, attempt: int, offset: int) -> None:
+    def _send(self, verdict: int, attempt: int, offset: int, delay: int | None) -> None:
         if self.connection is None:
-            self._unsent.append((verdict, attempt, offset))
+            self._unsent.append((verdict, attempt, offset, delay))
         else:
-            self.connection.send(frames.settle(self.number, verdict, attempt, offset, 1))
+            self.connection.send(frames.settle(self.number, verdict, attempt, offset, 1, delay))
+
+
+def milliseconds(seconds: float) -> int:
+    """Returns a delay as the protocol has it: at most 49 days."""
+    return min(max(round(seconds * 1000), 0), frames.LONGEST_DELAY)

@@ -45,6 +45,7 @@ class GroupArguments(TypedDict, total=False):
     deadline: float
     deliveries: int
     dead_letters: str | None
+    retry_backoff: tuple[float, float] | None
     missing: Missing
 
 

@@ -189,6 +189,7 @@ class Client:
         deadline: float = 30.0,
         deliveries: int = 0,
         dead_letters: str | None = None,
+        retry_backoff: tuple[float, float] | None = None,
         missing: Missing = "create",
     ) -> GroupSubscription:
         """Returns a membership in a consumer group: each record of the topic goes to one of the group's members.
@@ -210,8 +211,10 @@ class Client:
             ack: whether each delivery is settled by ``ack()``, ``retry()`` or ``reject()``. If not, sending it acknowledges it.
             ordered_by_key: whether records with the same key are delivered one at a time, in order.
             deadline: seconds after which a delivery that isn't settled goes to another member; 0 for never.
-            deliveries: how many times a record is delivered before it is rejected; 0 for no limit.
-            dead_letters: the topic for rejected records; None skips them.
+            deliveries: how many times a record is delivered before it is given up; 0 for no limit.
+            dead_letters: the topic for records that were given up; None skips them.
+            retry_backoff: how long a retry waits in seconds: the first number after the first delivery, twice as long after
+                each further one, at most the second number. None for not at all.
             missing: ``"create"`` the topic, or ``"fail"``.
         """
         group = Group(
@@ -221,6 +224,7 @@ class Client:
             deadline=deadline,
             deliveries=deliveries,
             dead_letters=dead_letters,
+            retry_backoff=retry_backoff,
         )
         plan = Plan(topic, start=make_start(from_), where=make_where(where), missing=missing, prefetch=prefetch, group=group)
         return group_subscription(self, plan)

@@ -162,6 +162,10 @@ class ConsumerInfo:
     dead_letters: int
     #: Seconds for which no client has used it; 0 while it is in use.
     idle: float
+    #: Records of a group that wait for the time of their retry.
+    delayed: int
+    #: Seconds until the first of them is delivered again; 0 without any.
+    next_retry: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +260,8 @@ def consumer_info(values: dict[str, Any]) -> ConsumerInfo:
         redeliveries=values["redeliveries"],
         dead_letters=values["dead letters"],
         idle=values["idle"] / 1000,
+        delayed=values["delayed"],
+        next_retry=values["next retry"] / 1000,
     )
 
 

@@ -173,6 +173,8 @@ class Group:
     deliveries: int = 0
     #: The topic for rejected records; None to skip them.
     dead_letters: str | None = None
+    #: Seconds that a retry waits at first and at most; None for not at all.
+    retry_backoff: tuple[float, float] | None = None
 
 
 def make_where(where: Condition | Iterable[Condition] | None) -> tuple[Condition, ...]:

@@ -275,9 +275,14 @@ class Delivery(Record):
         """
         await self._settle(self, 0)
 
-    async def retry(self) -> None:
-        """Asks the group to deliver the record again, to any member, before records that were never delivered."""
-        await self._settle(self, 1)
+    async def retry(self, after: float | None = None) -> None:
+        """Asks the group to deliver the record again, to any member, before records that were never delivered.
+
+        Args:
+            after: seconds that the record waits before that, while no member has it. None leaves it to the group's
+                ``retry_backoff``.
+        """
+        await self._settle(self, 1, after)
 
     async def reject(self) -> None:
         """Rejects the record: the group moves it to its dead-letter topic if it has one, and skips it otherwise."""

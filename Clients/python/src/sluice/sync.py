@@ -172,9 +172,9 @@ class GroupDelivery(Record):
         """Marks the record as done."""
         self._thread.call(self._delivery.ack())
 
-    def retry(self) -> None:
-        """Asks the group to deliver the record again."""
-        self._thread.call(self._delivery.retry())
+    def retry(self, after: float | None = None) -> None:
+        """Asks the group to deliver the record again, after a delay in seconds."""
+        self._thread.call(self._delivery.retry(after))
 
     def reject(self) -> None:
         """Rejects the record."""

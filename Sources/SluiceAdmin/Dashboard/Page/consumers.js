@@ -12,12 +12,13 @@ function consumersTable(list, chosen, total, topics) {
       "tr", { class: chosen === each.name ? "chosen" : "", "data-key": `${each.kind} ${each.name} ${each.topic || ""}` }, make("th", { scope: "row" }, `${each.name} `, make("span", { class: "tag" }, each.kind)),
       topics && make("td", {}, link), cell(count(number(each.lag))), cell(knownOr(each.lagBytes, bytes)), cell(knownOr(each.lagSeconds, age)),
       make("td", { class: "n" }, String(each.members), each.members ? null : make("div", { class: "quiet small" }, `for ${since(each.idleSeconds)}`)), cell(isGroup ? count(number(each.unacknowledged)) : ""),
+      cell(isGroup ? (number(each.delayed) ? `${count(number(each.delayed))}, next in ${duration(each.nextRetrySeconds)}` : "0") : ""),
       cell(isGroup ? count(number(each.redeliveries)) : ""), cell(isGroup ? count(number(each.deadLetters) + number(each.abandoned)) : ""),
       mayAct && make("td", { class: "buttons" }, actionButton("Move…", () => moveConsumer(each, topic)), actionButton("Delete…", () => deleteConsumer(each, topic))));
   });
   const header = head(
-    "Name", ...(topics ? ["Topic"] : []), "#Lag", "#Bytes", "#Time", "#Members", "#Unacknowledged", "#Redelivered", "#Given up", ...(mayAct ? [""] : []));
-  const more = total > list.length ? make("tr", {}, make("td", { colspan: "10", class: "quiet" }, `The first ${list.length} of ${count(total)}.`)) : "";
+    "Name", ...(topics ? ["Topic"] : []), "#Lag", "#Bytes", "#Time", "#Members", "#Unacknowledged", "#Delayed", "#Redelivered", "#Given up", ...(mayAct ? [""] : []));
+  const more = total > list.length ? make("tr", {}, make("td", { colspan: "11", class: "quiet" }, `The first ${list.length} of ${count(total)}.`)) : "";
   stack(header, rows);
   return make("table", { class: "stack", role: "table" }, make("caption", { class: "hidden" }, "Groups and cursors"), header, make("tbody", {}, ...rows, more));
 }

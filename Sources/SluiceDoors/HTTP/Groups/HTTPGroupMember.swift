@@ -101,18 +101,22 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     if open.isEmpty { leave() }
   }
 
-  /// Says what became of records; of all that requests have got, where none are named.
+  /// Settles records; all that requests have got, where none are named.
   ///
+  /// - Parameter delay: as in `Settle.delay`.
   /// - Returns: how many the member has had.
-  func settle(_ verdict: Settle.Verdict, _ offsets: [ClosedRange<UInt64>]?) -> Result<Int, HTTPProblem> {
+  func settle(
+    _ verdict: Settle.Verdict, _ offsets: [ClosedRange<UInt64>]?, delay: UInt32
+  ) -> Result<Int, HTTPProblem> {
     guard let stream, link != nil else { return .failure(Self.gone) }
     rearm()
     var count = 0
     let named = offsets.map { ranges in open.keys.filter { key in ranges.contains { $0.contains(key) } } }
     for offset in (named ?? Array(open.keys)).sorted() {
       guard let delivery = open[offset] else { continue }
-      if verdict != .working { open[offset] = nil }
-      link?.send(Settle(verdict, delivery: delivery, firstOffset: offset, count: 1), stream: stream)
+      if verdict != .extend { open[offset] = nil }
+      link?.send(
+        Settle(verdict, delivery: delivery, firstOffset: offset, count: 1, delay: delay), stream: stream)
       count += 1
     }
     link?.wake()

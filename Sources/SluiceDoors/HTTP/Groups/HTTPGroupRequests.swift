@@ -1,3 +1,4 @@
+import SluiceCommand
 import SluiceHTTP
 import SluiceIO
 import SluiceSession
@@ -7,7 +8,7 @@ import SluiceWire
 ///
 /// The answer is 200 with the records, or 204 when none has come in time; its field `Sluice-Member` names the member, which the parameter `member` of later requests
 /// says. Without it the request makes a member. What the group is made with, and has to have: `deadline`, 30s unless said otherwise, `deliveries`, `dead-letters`,
-/// `order=key`; and `from`, where it starts.
+/// `order=key`, `retry-backoff`; and `from`, where it starts.
 final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
   // @unchecked: belongs to the connection's loop. The member's answer comes by a job on that loop.
   private unowned let connection: HTTPConnection
@@ -16,7 +17,7 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
   private var isDone = false
 
   static let parameters = [
-    "count", "dead-letters", "deadline", "deliveries", "from", "member", "order", "wait",
+    "count", "dead-letters", "deadline", "deliveries", "from", "member", "order", "retry-backoff", "wait",
   ]
   private static let longestWait = Duration.seconds(300)
   private static let maximumCount: UInt64 = 10_000
@@ -44,11 +45,9 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
     _ request: HTTPRequest, by connection: HTTPConnection
   ) throws(HTTPProblem) -> HTTPGroupMember {
     var settings = JoinGroup.Settings(acknowledgement: .explicit)
-    let deadline = try request.duration("deadline") ?? .seconds(30)
-    guard deadline > .zero, let milliseconds = UInt32(exactly: deadline / .milliseconds(1)) else {
-      throw HTTPProblem(400, "deadline must be from 1ms to 49 days")
-    }
-    settings.deadline = milliseconds
+    settings.deadline = try request.milliseconds("deadline") ?? 30_000
+    guard settings.deadline > 0 else { throw HTTPProblem(400, "deadline must be from 1ms to 49 days") }
+    settings.retryBackoff = try request.backoff()
     settings.deliveries = UInt32(clamping: try request.number("deliveries") ?? 0)
     settings.deadLetters = request.parameter("dead-letters") ?? ""
     switch request.parameter("order") {
@@ -99,7 +98,8 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
   }
 }
 
-/// `POST /topics/NAME/groups/GROUP/ack?member=TOKEN`: settles records of a member; `again`, `refuse` and `extend` likewise, and `leave` ends the member.
+/// `POST /topics/NAME/groups/GROUP/ack?member=TOKEN`: settles records of a member; `retry`, `reject` and `extend` likewise, and `leave` ends the member.
+/// `retry?after=10s` names a delay.
 ///
 /// The records are the lines of the body, each an offset or a range `5-9`; without a body all that the member has got.
 final class HTTPGroupSettling: HTTPExchange, @unchecked Sendable {
@@ -113,6 +113,7 @@ final class HTTPGroupSettling: HTTPExchange, @unchecked Sendable {
     self.connection = connection
     let member = try request.member(of: connection)
     let offsets = try Self.offsets(request.body)
+    let delay = try request.milliseconds("after") ?? Settle.byBackoff
     let loop = connection.loop
     let answer: @Sendable (Result<Int, HTTPProblem>) -> Void = { [weak self] result in
       loop.execute { [weak self] in self?.finish(result) }
@@ -122,7 +123,7 @@ final class HTTPGroupSettling: HTTPExchange, @unchecked Sendable {
         member.leave()
         return answer(.success(0))
       }
-      answer(member.settle(verdict, offsets))
+      answer(member.settle(verdict, offsets, delay: delay))
     }
   }
 
@@ -164,6 +165,30 @@ extension HTTPRequest {
     HTTPGroupMember.Key(
       topic: try topic(), group: try name(3), credentials: try credentials(),
       peerName: connection.link.security?.peerName)
+  }
+
+  /// A parameter that is a duration, in whole milliseconds; nil without it.
+  fileprivate func milliseconds(_ name: String) throws(HTTPProblem) -> UInt32? {
+    guard let duration = try duration(name) else { return nil }
+    guard let milliseconds = UInt32(exactly: duration.wholeMilliseconds), milliseconds < .max else {
+      throw HTTPProblem(400, "\(name) can be at most 49 days")
+    }
+    return milliseconds
+  }
+
+  /// The parameter `retry-backoff`, such as `1s..5m`.
+  fileprivate func backoff() throws(HTTPProblem) -> JoinGroup.Backoff {
+    guard let text = parameter("retry-backoff") else { return .none }
+    let range: ClosedRange<Duration>
+    do throws(ValueError) {
+      range = try TimeSpan.range(text)
+    } catch {
+      throw HTTPProblem(400, "retry-backoff: \(error)")
+    }
+    guard let first = UInt32(exactly: range.lowerBound.wholeMilliseconds), first > 0,
+      let longest = UInt32(exactly: range.upperBound.wholeMilliseconds)
+    else { throw HTTPProblem(400, "retry-backoff must be from 1ms to 49 days") }
+    return JoinGroup.Backoff(first: first, longest: longest)
   }
 
   /// The member that the request names.
