@@ -88,6 +88,9 @@ final class DoorWorld {
   /// How many connections of MQTT that the broker has refused wait for their CONNECT.
   var waitingRefusals: Int { network.sessions.waitingRefusals }
 
+  /// Whether values of `$SYS/broker/…` are computed now.
+  var computesSystemValues: Bool { network.sessions.system.isComputing }
+
   /// How many connections of HTTP that the broker has refused wait for their request.
   var waitingHTTPRefusals: Int { network.refusals.count }
 
