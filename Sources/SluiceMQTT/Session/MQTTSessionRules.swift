@@ -14,7 +14,7 @@ package struct MQTTSessionRules: Hashable, Sendable {
   package var window = 1024
   /// The same where the session outlives its connection: each one is a part of what an away session costs.
   package var lastingWindow = 32
-  package var maximumSubscriptions = 1024
+  package var maximumSubscriptions = 10_000
   /// Seconds for which a session may outlive its connection; all ones: for ever.
   package var maximumSessionExpiry: UInt32 = .max
   /// The longest keep alive time, in seconds; 0 for any, none among them.
