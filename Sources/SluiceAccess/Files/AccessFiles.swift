@@ -6,6 +6,8 @@ public struct AccessFiles: Hashable, Sendable {
   public var tokenKeys: String?
   /// Of permissions: `IDENTITY RIGHTS PATTERN...` a line.
   public var permissions: String?
+  /// See ``AccessPolicy/anonymous``.
+  public var anonymous: String?
   /// See ``AccessPolicy/certificatesMustBeListed``.
   public var certificatesMustBeListed = false
 
@@ -29,6 +31,15 @@ public struct AccessFiles: Hashable, Sendable {
       let content = try PermissionsFile(try file.contents(), path: permissions)
       policy.permissions = content.permissions
       policy.commonPermissions = content.commonPermissions
+    }
+    if let anonymous {
+      if let users, policy.users[anonymous] != nil {
+        throw AccessFileError(
+          users,
+          "'\(IdentityRules.shown(anonymous))' is a user, and clients without credentials would have that user's permissions; choose another name for "
+            + "anonymous clients")
+      }
+      policy.anonymous = anonymous
     }
     return policy
   }

@@ -9,7 +9,9 @@ import Synchronization
 /// From any thread.
 final class Authenticator: Sendable {
   typealias Verification =
-    @Sendable (AccessPolicy, Credentials, StreamSecurity?, _ now: Int64) -> Result<Identity, WireError>
+    @Sendable (AccessPolicy, Credentials, _ clientID: String, StreamSecurity?, _ now: Int64) -> Result<
+      Identity, WireError
+    >
 
   /// The result of an attempt, and the policy that it was made under.
   struct Finding: Sendable {
@@ -32,6 +34,7 @@ final class Authenticator: Sendable {
     fileprivate var number: UInt64
     fileprivate var peer: SocketAddress
     fileprivate var credentials: Credentials
+    fileprivate var clientID: String
     fileprivate var security: StreamSecurity?
     fileprivate var completion: @Sendable (Finding) -> Void
 
@@ -103,10 +106,11 @@ final class Authenticator: Sendable {
         known: KnownLogins(capacity: limits.attempts.capacity)))
   }
 
-  static let verify: Verification = { policy, credentials, security, now in
+  static let verify: Verification = { policy, credentials, clientID, security, now in
     Result { () throws(WireError) in
       try policy.authenticate(
-        credentials, peerName: security?.peerName, peerExpires: security?.peerExpires, now: now)
+        credentials, clientID: clientID, peerName: security?.peerName, peerExpires: security?.peerExpires,
+        now: now)
     }
   }
 
@@ -158,14 +162,15 @@ final class Authenticator: Sendable {
   /// - Parameter completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
   /// - Throws: ``ErrorCode/tooManyAttempts``.
   func attempt(
-    _ credentials: Credentials, by peer: SocketAddress, _ security: StreamSecurity?,
+    _ credentials: Credentials, of clientID: String, by peer: SocketAddress, _ security: StreamSecurity?,
     completion: @escaping @Sendable (Finding) -> Void
   ) throws(WireError) -> Attempt {
     let now = loop.readClock()
     let attempt = state.withLock { state -> Attempt? in
       state.lastNumber += 1
       let attempt = Attempt(
-        number: state.lastNumber, peer: peer, credentials: credentials, security: security,
+        number: state.lastNumber, peer: peer, credentials: credentials, clientID: clientID,
+        security: security,
         completion: completion)
       let standing = state.known.standing(
         of: credentials.user, from: PeerOrigin(peer),
@@ -218,7 +223,7 @@ final class Authenticator: Sendable {
     case .none: break
     case .wait(let delay): sleep(until: now + delay)
     case .attempt(let attempt, _):
-      let result = verify(policy, attempt.credentials, attempt.security, loop.wallClock)
+      let result = verify(policy, attempt.credentials, attempt.clientID, attempt.security, loop.wallClock)
       state.withLock { $0.note(attempt, result, at: loop.now) }
       attempt.completion(Finding(result, generation: generation))
       loop.execute { [self] in work() }

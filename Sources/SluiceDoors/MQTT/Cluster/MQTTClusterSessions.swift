@@ -397,7 +397,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
         replica.roster.entries[key]?.due.contains(where: { $0.claim == will.claim }) ?? false
       else { return }
       guard let message = MQTTConnect.Will(roster: will.bytes) else { return done(will, key) }
-      hub.publish(message, of: key.identity, producer: will.claim.producer, on: loop) { [weak self] isOver in
+      hub.publish(message, of: key, producer: will.claim.producer, on: loop) { [weak self] isOver in
         guard let self else { return }
         if isOver { done(will, key) } else { publish(will, of: key, after: .seconds(1)) }
       }

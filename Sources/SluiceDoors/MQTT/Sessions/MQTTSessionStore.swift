@@ -244,7 +244,7 @@ extension MQTTSessionStore: MQTTJournalKeeper {
       guard let will = bereaved.will, let accept = journal.accept else { continue }
       // A client that comes back before has its session, but the will of the connection that is gone.
       _ = loop.schedule(after: .seconds(Int64(min(will.delay, bereaved.session.expiry)))) { [loop] in
-        MQTTWillSender.publish(will, of: bereaved.key.identity, on: loop, accept: accept)
+        MQTTWillSender.publish(will, of: bereaved.key, on: loop, accept: accept)
       }
     }
   }

@@ -1,5 +1,3 @@
-import SluiceWire
-
 /// One level of an MQTT name, and the token of a broker's name that stands for it: each has exactly one of the other, so that no name is lost or shared.
 ///
 /// Most are the same text. A character that only one side allows is written on the other side as `%` and the hexadecimal digits of its bytes in UTF-8:
@@ -13,9 +11,11 @@ import SluiceWire
 ///
 /// Text that would be mistaken for such an escape has `25` behind its `%`, one more on the side where it isn't an escape: the level `a%20` is the token
 /// `a%2520`. Any other `%` stands for itself.
-struct MQTTLevel {
+package struct MQTTLevel {
   /// Whether the level is the first of its name: `$` is special there.
-  let isFirst: Bool
+  package let isFirst: Bool
+
+  package init(isFirst: Bool) { self.isFirst = isFirst }
 
   private enum Side {
     case level
@@ -27,7 +27,7 @@ struct MQTTLevel {
   // MARK: The two directions
 
   /// The token for a level.
-  func token(of level: Substring) -> String {
+  package func token(of level: Substring) -> String {
     if Self.isPlain(level) { return String(level) }
     if level.isEmpty { return Self.emptyToken }
     let scalars = Array(level.unicodeScalars)
@@ -38,7 +38,7 @@ struct MQTTLevel {
   }
 
   /// The level that a token stands for.
-  func level(of token: Substring) -> String {
+  package func level(of token: Substring) -> String {
     if Self.isPlain(token) { return String(token) }
     if token == Self.emptyToken { return "" }
     var token = String(token)
