@@ -12,6 +12,8 @@ public struct AccessPolicy: Sendable {
   public var users: Users = [:]
   /// The keys that verify tokens.
   public var tokenKeys: TokenKeys = [:]
+  /// The key that signs links.
+  public var linkKey = LinkKey.ofProcess
   /// The name under which ``permissions`` has those of clients without credentials; nil where such clients are refused. They have no other permissions, and
   /// an empty name.
   public var anonymous: String?
@@ -37,6 +39,8 @@ public struct AccessPolicy: Sendable {
     case .password: try user(credentials.user, password: credentials.secret, clientID)
     case .node:
       throw WireError(.authenticationFailed, "the client couldn't prove that it is a node of the cluster")
+    case .token where SignedLink.isLink(credentials):
+      try holder(ofLink: credentials.secret, now: now)
     case .token: try bearer(of: credentials.secret, clientID, now: now)
     case .none: try certificate(of: peerName, expires: peerExpires, clientID, now: now)
     }
@@ -139,6 +143,7 @@ public struct AccessPolicy: Sendable {
     case .certificate:
       guard isWelcome(certificate: identity.name) else { return nil }
     // The node where the client is connected decides whether it may be.
+    case .link(let grant): return holder(grant)
     case .node: if identity.name.isEmpty, anonymous == nil { return nil }
     }
     if identity.carriesPermissions { return identity }

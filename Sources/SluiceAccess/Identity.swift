@@ -12,6 +12,8 @@ public struct Identity: Hashable, Sendable {
     case certificate
     /// Another node of the cluster, where the client has proved it.
     case node
+    /// A signed link, by which another identity has given a part of its permissions away.
+    indirect case link(LinkGrant)
   }
 
   /// At most 255 bytes; empty for a client without credentials. To be compared with ``hasName(of:)``.

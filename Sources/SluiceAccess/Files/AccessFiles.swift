@@ -4,6 +4,8 @@ public struct AccessFiles: Hashable, Sendable {
   public var users: String?
   /// The directory of the keys of tokens: `ID.secret`, `ID.pem`.
   public var tokenKeys: String?
+  /// The file of the key that signs links; nil for a random key.
+  public var linkKey: String?
   /// Of permissions: `IDENTITY RIGHTS PATTERN...` a line.
   public var permissions: String?
   /// See ``AccessPolicy/anonymous``.
@@ -25,6 +27,7 @@ public struct AccessFiles: Hashable, Sendable {
       policy.tokenKeys = try TokenKeyDirectory.read(tokenKeys, warn: warn)
       if policy.tokenKeys.isEmpty { warn("\(tokenKeys) has no keys: no token will be taken") }
     }
+    if let linkKey { policy.linkKey = try LinkKey.read(linkKey, warn: warn) }
     if let permissions {
       let file = try AccessFile(permissions)
       Self.warnIfReplaceable(file, warn)

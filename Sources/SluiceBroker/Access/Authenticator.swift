@@ -129,6 +129,13 @@ final class Authenticator: Sendable {
     state.withLock { $0.policy }.reconsider(identity)
   }
 
+  /// A link by which its holder may do something as an identity may.
+  func link(
+    _ operation: LinkOperation, on topic: String, by identity: Identity, until expires: Int64
+  ) throws(WireError) -> (text: String, expires: Int64) {
+    try state.withLock { $0.policy }.link(operation, on: topic, by: identity, until: expires)
+  }
+
   /// The identity that an attempt has found, by the present policy.
   ///
   /// - Throws: the reason why the client is refused.
@@ -159,12 +166,20 @@ final class Authenticator: Sendable {
 
   /// Queues credentials for verification.
   ///
-  /// - Parameter completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
-  /// - Throws: ``ErrorCode/tooManyAttempts``.
+  /// - Parameters:
+  ///   - clientID: the identifier by which the client calls itself.
+  ///   - completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
+  /// - Throws: ``ErrorCode/tooManyAttempts``; ``ErrorCode/authenticationFailed`` for a link by another protocol than HTTP.
   func attempt(
     _ credentials: Credentials, of clientID: String, by peer: SocketAddress, _ security: StreamSecurity?,
     completion: @escaping @Sendable (Finding) -> Void
   ) throws(WireError) -> Attempt {
+    if SignedLink.isLink(credentials) {
+      guard case .door(.http, _, _, _) = peer else {
+        throw WireError(
+          .authenticationFailed, "signed links are addresses for HTTP; connect with a user or a token")
+      }
+    }
     let now = loop.readClock()
     let attempt = state.withLock { state -> Attempt? in
       state.lastNumber += 1

@@ -31,6 +31,10 @@ extension DaemonSettings {
         "The directory of the keys that tokens are signed with, ID.pem or ID.secret: see sluice token --help."
       ),
       .path(
+        "link-key", "FILE", \.access.files.linkKey,
+        "The key that signs links of HTTP, at least 32 bytes. The nodes of a cluster need the same; without one, links end with the broker's process."
+      ),
+      .path(
         "permissions", "FILE", \.access.files.permissions,
         "Permissions of identities, a line each: IDENTITY RIGHTS PATTERN..., where * is every authenticated client, and rights are publish, subscribe, create, admin or all. In a pattern, a whole token %u is the identity and %c the client's identifier."
       ),

@@ -38,6 +38,10 @@ struct AccessSettingsTests {
     files.permissions = "p"
     files.certificatesMustBeListed = true
     #expect(options.files == files)
+    let others = try settings([
+      "--auth", "on", "--permissions", "p", "--anonymous", "guest", "--link-key", "l",
+    ])
+    #expect(others.files.anonymous == "guest" && others.files.linkKey == "l")
     let environment = [
       "SLUICED_USERS": "u", "SLUICED_TOKEN_KEYS": "k", "SLUICED_PERMISSIONS": "p",
       "SLUICED_CERTIFICATE_NAMES": "listed",
