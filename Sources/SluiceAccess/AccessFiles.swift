@@ -4,8 +4,12 @@ public struct AccessFiles: Hashable, Sendable {
   public var users: String?
   /// The directory of the keys of tokens: `ID.secret`, `ID.pem`.
   public var tokenKeys: String?
+  /// The file of the key that signs links; nil for a random key.
+  public var linkKey: String?
   /// Of permissions: `IDENTITY RIGHTS PATTERN...` a line.
   public var permissions: String?
+  /// See ``AccessPolicy/anonymous``.
+  public var anonymous: String?
   /// See ``AccessPolicy/certificatesMustBeListed``.
   public var certificatesMustBeListed = false
 
@@ -23,12 +27,22 @@ public struct AccessFiles: Hashable, Sendable {
       policy.tokenKeys = try TokenKeyDirectory.read(tokenKeys, warn: warn)
       if policy.tokenKeys.isEmpty { warn("\(tokenKeys) has no keys: no token will be taken") }
     }
+    if let linkKey { policy.linkKey = try LinkKey.read(linkKey, warn: warn) }
     if let permissions {
       let file = try AccessFile(permissions)
       Self.warnIfReplaceable(file, warn)
       let content = try PermissionsFile(try file.contents(), path: permissions)
       policy.permissions = content.permissions
       policy.commonPermissions = content.commonPermissions
+    }
+    if let anonymous {
+      if let users, policy.users[anonymous] != nil {
+        throw AccessFileError(
+          users,
+          "'\(IdentityRules.shown(anonymous))' is a user, and clients without credentials would have that user's permissions; choose another name for "
+            + "anonymous clients")
+      }
+      policy.anonymous = anonymous
     }
     return policy
   }

@@ -21,7 +21,7 @@ extension Broker {
     guard let authenticator = core.authenticator else { return completion(.success(.anonymous)) }
     let metrics = core.metrics
     do {
-      _ = try authenticator.attempt(credentials, by: peer, nil) { finding in
+      _ = try authenticator.attempt(credentials, of: "", by: peer, nil) { finding in
         let result = Result { () throws(WireError) in try authenticator.identity(finding) }
         if case .failure = result { metrics.add(.failedAuthentications) }
         completion(result)

@@ -60,6 +60,7 @@ public final class DoorNetwork: Network {
       return try beneath.listen(at: address, group: group, accepted: accepted)
     }
     broker.serve(accepted)
+    if door != .http, let loop = group.loops.first { sessions.system.start(on: loop) }
     if cluster != nil || options.keepsSessions, door != .http, let loop = group.loops.first,
       !hasJournal.exchange(true)
     {

@@ -35,6 +35,33 @@ import Testing
     return Int(status.st_mode & 0o777)
   }
 
+  @Test func theRuleThatDecidesIsNamed() throws {
+    let permissions = directory.file("permissions")
+    try writeFile(
+      permissions,
+      Array("# Devices\n* publish devices.%u.%c.>\nalice subscribe orders.>\nguest subscribe news\n".utf8))
+    _ = try run("user", "add", "alice", "--file", users, input: "secret words\n")
+    func can(_ arguments: String..., code: Int32) throws -> String {
+      let process = try start(["user", "can"] + arguments + ["--permissions", permissions])
+      #expect(try process.waitForExit() == .code(code), "\(process.messages)")
+      return process.standardOutput.text
+    }
+    #expect(
+      try can("alice", "publish", "devices.alice.d1.x", "--client-id", "d1", code: 0)
+        == "yes: alice as client d1 may publish to devices.alice.d1.x, by line 2 of \(permissions): * publish devices.%u.%c.>, which is devices.alice.d1.> here\n"
+    )
+    #expect(
+      try can("alice", "publish", "orders.x", code: 1)
+        == "no: alice may not publish to orders.x, as no rule in \(permissions) allows it\n"
+        + "line 3 of \(permissions): alice subscribe orders.> selects the topic, but doesn't allow to publish\n"
+        + "line 2 of \(permissions): * publish devices.%u.%c.> allows nothing here: %c is the client's identifier; state one with --client-id\n"
+    )
+    #expect(try can("alice", "subscribe", "orders.x", "--file", users, code: 0).hasPrefix("yes: "))
+    #expect(try can("bob", "publish", "x", "--file", users, code: 1).contains("there is no user bob"))
+    #expect(
+      try can("guest", "subscribe", "news", "--anonymous", code: 0).hasPrefix("yes: an anonymous client"))
+  }
+
   // MARK: Users
 
   @Test func usersComeAndGo() throws {

@@ -223,4 +223,45 @@ struct AccessFilesTests {
     files.permissions = path
     #expect(objection(files) == "\(path): is longer than 16777216 bytes, which is the limit")
   }
+
+  @Test("a key for links is the same for all brokers that read it, and random without a file")
+  func linkKeys() throws {
+    try writeAll()
+    func link(_ files: AccessFiles) throws -> (AccessPolicy, String) {
+      let policy = try load(files).policy
+      let alice = try policy.authenticate(
+        .password("password", user: "alice"), peerName: nil, peerExpires: nil, now: 0)
+      return (policy, try policy.link(.publish, on: "orders.x", by: alice, until: 1000).text)
+    }
+    var files = all
+    let (first, own) = try link(files)
+    // A reloaded policy of the same process knows its links.
+    #expect(throws: Never.self) {
+      try load(files).policy.authenticate(.token(own), peerName: nil, peerExpires: nil, now: 0)
+    }
+    files.linkKey = directory.file("link.key")
+    try write(directory.file("link.key"), "\(Self.secret)\n")
+    let (second, shared) = try link(files)
+    #expect(throws: WireError.self) {
+      try first.authenticate(.token(shared), peerName: nil, peerExpires: nil, now: 0)
+    }
+    #expect(throws: WireError.self) {
+      try second.authenticate(.token(own), peerName: nil, peerExpires: nil, now: 0)
+    }
+    #expect(throws: Never.self) {
+      try load(files).policy.authenticate(.token(shared), peerName: nil, peerExpires: nil, now: 0)
+    }
+    try write(directory.file("link.key"), "short")
+    #expect(objection(files)?.contains("link.key: it has 5 bytes") == true)
+  }
+
+  @Test("the name of anonymous clients isn't a user's")
+  func anonymousNames() throws {
+    try writeAll()
+    var files = all
+    files.anonymous = "alice"
+    #expect(objection(files)?.contains("'alice' is a user") == true)
+    files.anonymous = "guest"
+    #expect(try load(files).policy.anonymous == "guest")
+  }
 }

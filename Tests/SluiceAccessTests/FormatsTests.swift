@@ -36,6 +36,8 @@ struct FormatsTests {
     #expect(file.permissions["alice"]?.rights(on: "invoices.7") == [.subscribe, .create])
     #expect(file.permissions["shop"]?.rights(on: "orders.eu.1") == [.publish, .create])
     #expect(file.permissions["Bob Smith"]?.rights(on: "smith.x") == .all)
+    let lamp = file.commonPermissions.bound(to: PermissionSubject(user: "home", clientID: "lamp"))
+    #expect(lamp.rights(on: "devices.home.lamp.x") == [.publish, .create])
     for name in Rights.names.map(\.value) + ["all"] { #expect(page.contains("| `\(name)` |"), "\(name)") }
     #expect(page.contains("\(PermissionsFile.patternLimit / 1000),000 patterns"))
   }

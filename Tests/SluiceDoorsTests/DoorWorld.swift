@@ -88,6 +88,9 @@ final class DoorWorld {
   /// The number of MQTT connections that the broker refused and whose CONNECT hasn't arrived.
   var waitingRefusals: Int { network.sessions.waitingRefusals }
 
+  /// Whether values of `$SYS/broker/…` are computed now.
+  var computesSystemValues: Bool { network.sessions.system.isComputing }
+
   /// The number of HTTP connections that the broker refused and whose request hasn't arrived.
   var waitingHTTPRefusals: Int { network.refusals.count }
 

@@ -27,7 +27,7 @@ import Testing
   @Test func theDescriptionHasEachResource() throws {
     let groups = "/topics/{topic}/groups/{group}"
     let expected = [
-      "/replies/{inbox}/{id}", "/topics", "/topics/{topic}", "/topics/{topic}/cursors/{cursor}",
+      "/links", "/replies/{inbox}/{id}", "/topics", "/topics/{topic}", "/topics/{topic}/cursors/{cursor}",
       "\(groups)/ack", "\(groups)/extend", "\(groups)/leave", "\(groups)/next",
       "\(groups)/reject", "\(groups)/retry", "/topics/{topic}/request", "/topics/{topic}/requests",
       "/topics/{topic}/settings", "/topics/{topic}/trim",

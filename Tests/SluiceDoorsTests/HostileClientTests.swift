@@ -46,7 +46,9 @@ import Testing
   }
 
   @Test func subscriptionsBeyondTheLimitAreRefused() throws {
-    let door = try DoorWorld([.mqtt])
+    var options = DoorOptions()
+    options.mqtt.subscriptions = 1024
+    let door = try DoorWorld([.mqtt], options: options)
     let client = MQTTClient.connected(door, "c")
     for round in 0..<12 {
       let items = (0..<100).map {

@@ -17,10 +17,13 @@ final class NativeClient {
   private(set) var frames: [(header: FrameHeader, body: [UInt8])] = []
   private var lastRequest: UInt32 = 1000
 
-  init(_ door: any MQTTStage, at index: Int = 0) throws {
+  init(
+    _ door: any MQTTStage, at index: Int = 0, name: String = "native", credentials: Credentials = .none
+  ) throws {
     self.door = door
     bytes = door.connect(index)
-    send(Hello(maximumFrame: 1 << 24, keepalive: 0, name: "native"), stream: 0)
+    send(
+      Hello(maximumFrame: 1 << 24, keepalive: 0, name: name, credentials: credentials), stream: 0)
     settle()
     try #require(frames.first?.header.type == .welcome)
   }

@@ -379,6 +379,22 @@ struct HTTPServerSessionTests {
     #expect(text.contains("\r\nAccess-Control-Allow-Origin: https://app.example\r\nVary: Origin\r\n"))
   }
 
+  @Test("settings add credentials and fields to what a page may send", arguments: [false, true])
+  mutating func preflightSettings(withCredentials: Bool) {
+    session = HTTPServerSession(
+      HTTPCrossOrigin(["https://app.example"], withCredentials: withCredentials, fields: ["X-Request-Id"]))
+    let origin = "Host: x\r\nOrigin: https://app.example\r\n"
+    _ = receive("OPTIONS /a HTTP/1.1\r\n\(origin)\r\nGET /a HTTP/1.1\r\n\(origin)\r\n")
+    let text = sent()
+    #expect(text.contains("Sluice-Key-Base64, X-Request-Id\r\n"), "\(text)")
+    #expect(text.contains("\r\nAccess-Control-Allow-Credentials: true\r\n") == withCredentials)
+    answer("hello")
+    #expect(sent().contains("\r\nAccess-Control-Allow-Credentials: true\r\n") == withCredentials)
+    _ = receive("GET /a HTTP/1.1\r\nHost: x\r\n\r\n")
+    answer("hello")
+    #expect(!sent().contains("Access-Control-"))
+  }
+
   @Test("what is held is counted: half a request, its body, what comes behind it, and answers")
   mutating func memory() {
     #expect(session.heldBytes == 0)

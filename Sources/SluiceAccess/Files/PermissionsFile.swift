@@ -6,12 +6,17 @@ import SluiceWire
 ///     * subscribe public.>
 ///     alice publish,create orders.> invoices.*
 ///     "Alice Smith" all smith.>
+///     * publish devices.%u.%c.>
+///
+/// A whole token `%u` is the identity's name, `%c` the client's identifier: see ``PermissionPlaceholders``.
 ///
 /// A text with spaces, or one that begins with `#`, is in quotation marks, in which a backslash precedes a literal quotation mark or backslash. `*`
 /// in quotation marks is an identity of that name.
 package struct PermissionsFile: Sendable {
   package private(set) var permissions: NameTable<Permissions> = [:]
   package private(set) var commonPermissions = Permissions.nothing
+  /// Every rule, with its line's number and identity, in the file's order.
+  package private(set) var rules: [PermissionFileRule] = []
 
   /// Patterns that one identity may have: each is compared when it opens a stream.
   static let patternLimit = 1_000
@@ -28,6 +33,7 @@ package struct PermissionsFile: Sendable {
         if place == lists.count { lists.append([]) }
         if let subject { places[subject] = place }
         lists[place] += rules
+        self.rules += rules.map { PermissionFileRule(line: line.number, subject: subject, rule: $0) }
         guard lists[place].count <= Self.patternLimit else {
           throw AccessTextError(
             "these are more than \(Self.patternLimit) patterns for one identity; take fewer, with wildcards")
@@ -101,5 +107,12 @@ package struct PermissionsFile: Sendable {
       $0 == lower || (lower.count > 2 && $0.hasPrefix(lower.prefix(3)))
     }
     return (near ?? others[lower]).map { ", did you mean '\($0)'?" } ?? ""
+  }
+}
+
+extension PermissionsFile {
+  /// Reads a file. Blocks.
+  package static func read(_ path: String) throws(AccessFileError) -> PermissionsFile {
+    try PermissionsFile(try AccessFile(path).contents(), path: path)
   }
 }

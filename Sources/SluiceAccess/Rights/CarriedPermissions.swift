@@ -1,25 +1,39 @@
 import SluiceWire
 
-/// The permissions that an identity carries, as nodes send them to each other.
+/// The text by which a node sends another one the permissions of an identity.
 ///
 /// ```
-/// "" where it carries none, or "=", and for each rule a line: the rights' number in decimal, a space, the pattern
+/// "" where the identity's name is enough
+/// "@", and the client's identifier where permissions depend on it
+/// "=", and for each rule that the identity carries a line: the rights' number in decimal, a space, the pattern
 /// ```
 public enum CarriedPermissions {
+  enum Content {
+    case rules(Permissions)
+    case client(String)
+
+    /// Empty where the text has none.
+    var clientID: String { if case .client(let clientID) = self { clientID } else { "" } }
+  }
+
   /// Nil for permissions without limits, which no token carries.
   public static func encoded(_ identity: Identity) -> String? {
-    guard identity.carriesPermissions else { return "" }
+    guard identity.carriesPermissions else {
+      return identity.dependsOnClient ? encoded(client: identity.clientID) : ""
+    }
     guard !identity.permissions.isUnrestricted else { return nil }
     return identity.permissions.rules.reduce(into: "=") { text, rule in
       text += "\n\(rule.rights.rawValue) \(rule.pattern)"
     }
   }
 
-  /// Nil where the identity carries none.
-  ///
+  /// For an identity whose permissions may depend on the client's identifier.
+  public static func encoded(client clientID: String) -> String { "@" + clientID }
+
   /// - Throws: `authenticationFailed` for what ``encoded(_:)`` doesn't make.
-  static func decoded(_ text: String) throws(WireError) -> Permissions? {
-    guard !text.isEmpty else { return nil }
+  static func decoded(_ text: String) throws(WireError) -> Content {
+    guard !text.isEmpty else { return .client("") }
+    if text.utf8.first == UInt8(ascii: "@") { return .client(String(text.dropFirst())) }
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
     guard lines.first == "=" else { throw malformed }
     var rules: [Permissions.Rule] = []
@@ -31,7 +45,7 @@ public enum CarriedPermissions {
       else { throw malformed }
       rules.append(Permissions.Rule(Rights(rawValue: rights), on: pattern))
     }
-    return Permissions(rules)
+    return .rules(Permissions(rules))
   }
 
   private static var malformed: WireError {

@@ -4,7 +4,7 @@ import SluiceWire
 public struct Identity: Hashable, Sendable {
   /// The proof of it.
   public enum Proof: Hashable, Sendable {
-    /// The broker doesn't authenticate clients.
+    /// None: the broker doesn't authenticate clients, or it allows anonymous ones.
     case none
     case password
     /// Signed with the key of that id.
@@ -12,16 +12,23 @@ public struct Identity: Hashable, Sendable {
     case certificate
     /// Another node of the cluster, where the client has proved it.
     case node
+    /// A signed link, by which another identity has given a part of its permissions away.
+    indirect case link(LinkGrant)
   }
 
-  /// At most 255 bytes; empty if the broker doesn't authenticate clients. To be compared with ``hasName(of:)``.
+  /// At most 255 bytes; empty for a client without credentials. To be compared with ``hasName(of:)``.
   public var name: String
   public var proof: Proof
+  /// Those of this client: without placeholders.
   public var permissions: Permissions
   /// Whether the permissions came with the proof, in a token, and don't change with the broker's own lists.
   public var carriesPermissions: Bool
   /// When it ends, in milliseconds since 1970; nil for never.
   public var expires: Int64?
+  /// The client's identifier, for which ``permissions`` are; empty without one.
+  public internal(set) var clientID = ""
+  /// Whether other clients of the identity have other permissions.
+  var dependsOnClient = false
   /// A fingerprint of the proof: a user may get another password, and a key's ID another key.
   var basis: [UInt8] = []
 
@@ -40,6 +47,15 @@ public struct Identity: Hashable, Sendable {
   func based(on basis: [UInt8]) -> Identity {
     var identity = self
     identity.basis = basis
+    return identity
+  }
+
+  /// The same with permissions of one client.
+  func bound(to clientID: String, _ unbound: Permissions) -> Identity {
+    var identity = self
+    identity.clientID = clientID
+    identity.dependsOnClient = unbound.placeholders.contains(.clientID)
+    identity.permissions = unbound.bound(to: PermissionSubject(user: name, clientID: clientID))
     return identity
   }
 

@@ -54,6 +54,8 @@ public struct Permissions: Hashable, Sendable {
   public let spans: [NameSpan]
   /// All rights that the rules allow on some name.
   private let most: Rights
+  /// The placeholders in patterns, which ``bound(to:)`` replaces.
+  let placeholders: PermissionPlaceholders
 
   public init(_ rules: [Rule]) {
     self.init(isUnrestricted: false, rules: rules)
@@ -64,6 +66,7 @@ public struct Permissions: Hashable, Sendable {
     self.rules = rules
     spans = isUnrestricted ? [.all] : NameSpan.merged(rules.lazy.map(\.pattern.span))
     most = rules.reduce(into: []) { $0.formUnion($1.rights) }
+    placeholders = rules.reduce(into: []) { $0.formUnion(PermissionPlaceholders(in: $1.pattern)) }
   }
 
   /// The union of both.

@@ -12,6 +12,14 @@ package protocol StreamPermissions: AnyObject {
 
   /// Whether a subscription to one of the patterns could ever include a topic. A client that is refused because it couldn't is reported and counted.
   func requireReach(of patterns: [TopicPattern]) -> Bool
+
+  /// Makes a link by which its holder may do one thing with one topic, as the client may do then.
+  ///
+  /// - Parameter expires: in milliseconds since 1970.
+  /// - Returns: its text, and when it expires.
+  func makeLink(
+    _ operation: LinkOperation, on topic: String, until expires: Int64
+  ) throws(WireError) -> (text: String, expires: Int64)
 }
 
 /// A stream that gets its client's permissions, once they are known. It keeps them until it is closed, and no longer.

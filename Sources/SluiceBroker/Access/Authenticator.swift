@@ -9,7 +9,9 @@ import Synchronization
 /// From any thread.
 final class Authenticator: Sendable {
   typealias Verification =
-    @Sendable (AccessPolicy, Credentials, StreamSecurity?, _ now: Int64) -> Result<Identity, WireError>
+    @Sendable (AccessPolicy, Credentials, _ clientID: String, StreamSecurity?, _ now: Int64) -> Result<
+      Identity, WireError
+    >
 
   /// The result of an attempt, and the policy under which it was made.
   struct Finding: Sendable {
@@ -32,6 +34,7 @@ final class Authenticator: Sendable {
     fileprivate var number: UInt64
     fileprivate var peer: SocketAddress
     fileprivate var credentials: Credentials
+    fileprivate var clientID: String
     fileprivate var security: StreamSecurity?
     fileprivate var completion: @Sendable (Finding) -> Void
 
@@ -103,10 +106,11 @@ final class Authenticator: Sendable {
         known: KnownLogins(capacity: limits.attempts.capacity)))
   }
 
-  static let verify: Verification = { policy, credentials, security, now in
+  static let verify: Verification = { policy, credentials, clientID, security, now in
     Result { () throws(WireError) in
       try policy.authenticate(
-        credentials, peerName: security?.peerName, peerExpires: security?.peerExpires, now: now)
+        credentials, clientID: clientID, peerName: security?.peerName, peerExpires: security?.peerExpires,
+        now: now)
     }
   }
 
@@ -125,6 +129,13 @@ final class Authenticator: Sendable {
   /// The identity with its present permissions; nil when it may no longer connect.
   func reconsider(_ identity: Identity) -> Identity? {
     state.withLock { $0.policy }.reconsider(identity)
+  }
+
+  /// A link by which its holder may do something as an identity may.
+  func link(
+    _ operation: LinkOperation, on topic: String, by identity: Identity, until expires: Int64
+  ) throws(WireError) -> (text: String, expires: Int64) {
+    try state.withLock { $0.policy }.link(operation, on: topic, by: identity, until: expires)
   }
 
   /// Returns the identity of a finding, under the present policy.
@@ -157,17 +168,26 @@ final class Authenticator: Sendable {
 
   /// Queues credentials for verification.
   ///
-  /// - Parameter completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
-  /// - Throws: ``ErrorCode/tooManyAttempts``.
+  /// - Parameters:
+  ///   - clientID: the identifier by which the client calls itself.
+  ///   - completion: called once, on the authenticator's loop, unless the attempt is abandoned or the broker stops.
+  /// - Throws: ``ErrorCode/tooManyAttempts``; ``ErrorCode/authenticationFailed`` for a link by another protocol than HTTP.
   func attempt(
-    _ credentials: Credentials, by peer: SocketAddress, _ security: StreamSecurity?,
+    _ credentials: Credentials, of clientID: String, by peer: SocketAddress, _ security: StreamSecurity?,
     completion: @escaping @Sendable (Finding) -> Void
   ) throws(WireError) -> Attempt {
+    if SignedLink.isLink(credentials) {
+      guard case .door(.http, _, _, _) = peer else {
+        throw WireError(
+          .authenticationFailed, "signed links are addresses for HTTP; connect with a user or a token")
+      }
+    }
     let now = loop.readClock()
     let attempt = state.withLock { state -> Attempt? in
       state.lastNumber += 1
       let attempt = Attempt(
-        number: state.lastNumber, peer: peer, credentials: credentials, security: security,
+        number: state.lastNumber, peer: peer, credentials: credentials, clientID: clientID,
+        security: security,
         completion: completion)
       let standing = state.known.standing(
         of: credentials.user, from: PeerOrigin(peer),
@@ -220,7 +240,7 @@ final class Authenticator: Sendable {
     case .none: break
     case .wait(let delay): sleep(until: now + delay)
     case .attempt(let attempt, _):
-      let result = verify(policy, attempt.credentials, attempt.security, loop.wallClock)
+      let result = verify(policy, attempt.credentials, attempt.clientID, attempt.security, loop.wallClock)
       state.withLock { $0.note(attempt, result, at: loop.now) }
       attempt.completion(Finding(result, generation: generation))
       loop.execute { [self] in work() }

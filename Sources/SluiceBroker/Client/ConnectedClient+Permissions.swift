@@ -77,6 +77,15 @@ extension ConnectedClient: StreamPermissions {
 
   func allow(_ rights: Rights, on topic: String) -> Bool { permissions.allow(rights, on: topic) }
 
+  func makeLink(
+    _ operation: LinkOperation, on topic: String, until expires: Int64
+  ) throws(WireError) -> (text: String, expires: Int64) {
+    guard let authenticator = core.authenticator else {
+      throw WireError(.unsupported, "the broker doesn't authenticate clients, so no link is needed")
+    }
+    return try authenticator.link(operation, on: topic, by: identity, until: expires)
+  }
+
   func requireReach(of patterns: [TopicPattern]) -> Bool {
     let permissions = permissions
     guard let right = VerbRule.rights(for: .subscribePattern), let first = patterns.first,

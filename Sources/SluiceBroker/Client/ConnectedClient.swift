@@ -134,7 +134,8 @@ final class ConnectedClient: @unchecked Sendable {
   ) {
     guard let authenticator = core.authenticator, let admission else { return }
     do {
-      admission.attempt = try authenticator.attempt(credentials, by: peer, security) { [self] finding in
+      admission.attempt = try authenticator.attempt(credentials, of: name, by: peer, security) {
+        [self] finding in
         resume { [self] in
           // A closing connection has abandoned the attempt.
           if self.admission?.attempt.take() != nil { body(finding) }

@@ -29,8 +29,8 @@ public struct BrokerLimits: Sendable {
   /// The longest frame, in bytes of its body; at least ``record`` + 1 KiB. Default: 2 MiB.
   public var frame = 2 << 20
 
-  /// Streams (subscriptions, publications and requests) at a time on one connection. Default: 8,192.
-  public var streams: UInt32 = 8_192
+  /// Streams (subscriptions, publications and requests) at a time on one connection. Default: 32,768.
+  public var streams: UInt32 = 32_768
 
   /// Topics at a time. Default: 100,000.
   public var topics = 100_000
@@ -41,8 +41,9 @@ public struct BrokerLimits: Sendable {
   /// Subscriptions at a time of all connections together, subscriptions to patterns and members of groups included. Default: 1,000,000.
   public var subscriptions = 1_000_000
 
-  /// The same on one connection. Default: 8,192.
-  public var subscriptionsPerConnection = 8_192
+  /// The same on one connection. Default: 32,768, which is enough for 10,000 filters `a/#` of MQTT: each is two patterns, and has one more stream until its
+  /// retained messages are sent.
+  public var subscriptionsPerConnection = 32_768
 
   /// Publications at a time, of all connections together. Default: 100,000.
   public var publications = 100_000
@@ -50,11 +51,11 @@ public struct BrokerLimits: Sendable {
   /// The same on one connection. Default: 8,192.
   public var publicationsPerConnection = 8_192
 
-  /// Subscriptions to patterns at a time. Default: 100,000.
-  public var patterns = 100_000
+  /// Subscriptions to patterns at a time. Default: 1,000,000.
+  public var patterns = 1_000_000
 
-  /// Subscriptions to patterns at a time on one connection. Default: 4,096.
-  public var patternsPerConnection = 4_096
+  /// Subscriptions to patterns at a time on one connection. Default: 20,480.
+  public var patternsPerConnection = 20_480
 
   /// Topics that a connection's subscriptions to patterns may match at a time, counted per subscription. Each takes some 600 bytes.
   /// Default: 1,000,000.

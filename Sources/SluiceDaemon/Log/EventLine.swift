@@ -173,6 +173,7 @@ struct EventLine {
     case .token(let key): [("proof", .text("token")), ("key", text(key))]
     case .certificate: [("proof", .text("certificate"))]
     case .node: [("proof", .text("node"))]
+    case .link: [("proof", .text("link"))]
     }
   }
 

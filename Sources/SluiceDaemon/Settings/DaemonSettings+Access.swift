@@ -31,9 +31,26 @@ extension DaemonSettings {
         "The directory of keys that sign tokens, ID.pem or ID.secret; see sluice token --help."
       ),
       .path(
-        "permissions", "FILE", \.access.files.permissions,
-        "Permissions of identities, a line each: IDENTITY RIGHTS PATTERN..., where * is every authenticated client, and rights are publish, subscribe, create, admin or all."
+        "link-key", "FILE", \.access.files.linkKey,
+        "The key that signs links of HTTP, at least 32 bytes. The nodes of a cluster need the same; without one, links end with the broker's process."
       ),
+      .path(
+        "permissions", "FILE", \.access.files.permissions,
+        "Permissions of identities, a line each: IDENTITY RIGHTS PATTERN..., where * is every authenticated client, and rights are publish, subscribe, create, admin or all. In a pattern, a whole token %u is the identity and %c the client's identifier."
+      ),
+      Setting(
+        CommandOption(
+          "anonymous", value: "NAME",
+          help:
+            "Accept clients without credentials beside those that authenticate. Their permissions are those of NAME in --permissions; lines of * aren't for them."
+        ), write: { $0.access.files.anonymous }
+      ) { arguments, settings throws(UsageError) in
+        guard let name = arguments.text("anonymous") else { return }
+        if let objection = IdentityRules.objection(to: name) {
+          throw UsageError("--anonymous: '\(name)' can't be an identity: \(objection)")
+        }
+        settings.access.files.anonymous = name
+      },
       onOrOff(
         "auth", \.access.isOn,
         "Whether clients must authenticate. The default is on with --users or --token-keys; set it to use only certificates."
@@ -84,6 +101,11 @@ extension DaemonSettings {
           "--auth: off contradicts --\(access.files.users != nil ? "users" : "token-keys"); leave one of them out"
         )
       }
+      if access.files.anonymous != nil {
+        throw UsageError(
+          "--anonymous: no client authenticates, so all are anonymous; choose how others authenticate with --users FILE, --token-keys DIR, or --auth on for "
+            + "certificates")
+      }
       if access.files.permissions != nil {
         throw UsageError(
           "--permissions: clients don't authenticate; let them with --users FILE, --token-keys DIR, or --auth on for "
@@ -97,7 +119,13 @@ extension DaemonSettings {
         "--listen: every client that reaches \(open) could read and write every topic; authenticate clients with --users FILE, --token-keys DIR, or --auth on for "
           + "certificates, or allow it with --allow-unauthenticated")
     }
-    if access.files.users == nil, access.files.tokenKeys == nil, !broker.listen.contains(where: \.hasTLS) {
+    if access.files.anonymous != nil, access.files.permissions == nil {
+      throw UsageError(
+        "--anonymous: anonymous clients have no permissions; grant some with --permissions FILE")
+    }
+    if access.files.users == nil, access.files.tokenKeys == nil, access.files.anonymous == nil,
+      !broker.listen.contains(where: \.hasTLS)
+    {
       throw UsageError(
         "--auth: no client could authenticate; name --users FILE or --token-keys DIR, or listen on tls://HOST:PORT for clients with certificates"
       )

@@ -75,6 +75,7 @@ struct DaemonSettings {
     try checkCluster()
     try checkStorage()
     try checkAccess()
+    try checkOrigins()
     try checkAdmin()
     _ = try tlsOptions()
   }
@@ -167,6 +168,11 @@ struct DaemonSettings {
       help:
         "An origin, such as https://example.org, whose web pages may connect over WebSocket and HTTP; any for all origins. Programs other than browsers may always connect.",
       isRepeatable: true)
+    let originHeaders = CommandOption(
+      "origin-headers", value: "NAME",
+      help:
+        "A field that such pages may send in requests over HTTP, beside those that the gateway knows: X-Request-Id.",
+      isRepeatable: true)
     return [
       Setting.duration(
         "http-keepalive", \.doors.keepalive,
@@ -178,6 +184,23 @@ struct DaemonSettings {
         settings.doors.origins = Set(origins.filter { $0 != "any" })
       },
       .choice(
+        "origin-credentials", "on|off", \.doors.allowsCredentials,
+        "Whether browsers may send cookies, certificates and passwords of their own with the requests of such pages over HTTP. Needs the origins by name.",
+        ["off": false, "on": true]),
+      Setting(
+        originHeaders,
+        write: { $0.doors.requestFields.isEmpty ? nil : $0.doors.requestFields.joined(separator: ",") }
+      ) {
+        arguments, settings throws(UsageError) in
+        settings.doors.requestFields = try arguments.values("origin-headers", Self.fieldName)
+      },
+      Setting.duration(
+        "http-link-time", \.doors.linkTime, in: .milliseconds(1) ... .seconds(1 << 31),
+        "For how long a signed link of HTTP is valid that states no time."),
+      Setting.duration(
+        "http-link-longest", \.doors.longestLinkTime, in: .milliseconds(1) ... .seconds(1 << 31),
+        "For how long a signed link may be valid."),
+      .choice(
         "websocket-compression", "on|off", \.doors.compressesWebSockets,
         "Whether WebSocket messages are compressed for clients that offer permessage-deflate, such as browsers. This costs processor time for each client.",
         ["off": false, "on": true]),
@@ -187,6 +210,21 @@ struct DaemonSettings {
   private static func write(_ doors: DoorOptions) -> String? {
     if doors.allowsAnyOrigin { return "any" }
     return doors.origins.isEmpty ? nil : doors.origins.sorted().joined(separator: ",")
+  }
+
+  private func checkOrigins() throws(UsageError) {
+    guard doors.allowsCredentials, doors.allowsAnyOrigin || doors.origins.isEmpty else { return }
+    throw UsageError(
+      "--origin-credentials: pages of any origin could use what browsers send by themselves; name the origins with --origins"
+    )
+  }
+
+  /// The name of a field.
+  private static func fieldName(_ text: String) throws(ValueError) -> String {
+    guard DoorOptions.isFieldName(text) else {
+      throw ValueError("'\(text)' isn't the name of a header; write a name such as X-Request-Id")
+    }
+    return text
   }
 
   /// `any`, or the origin of a web page: a scheme, a host, and perhaps a port.

@@ -32,7 +32,7 @@ public struct MQTTLimits: Hashable, Sendable {
   /// Topic aliases that a client may set.
   public var topicAliases = 32
   /// Subscriptions of a client at a time.
-  public var subscriptions = 1024
+  public var subscriptions = 10_000
   /// Sessions that are kept beyond their connections, at a time.
   public var sessions = 1_000_000
   /// The memory that they take, in bytes: of their encoded values, their names, and ``sessionOverhead`` each. A client that wants one more, or one with more

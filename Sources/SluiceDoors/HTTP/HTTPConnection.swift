@@ -8,7 +8,7 @@ import SluiceWire
 ///
 /// What requests there are is in ``HTTPRoute``.
 ///
-/// The connection belongs to the identity of its first request. What the client doesn't read isn't taken from the broker.
+/// The broker's connection belongs to the credentials of a request: for others, as browsers send them on a connection that they share, there is another one. What the client doesn't read isn't taken from the broker.
 ///
 /// On its loop only.
 final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
@@ -59,7 +59,9 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     self.broker = broker
     self.members = members
     self.loop = loop
-    session = HTTPServerSession(HTTPCrossOrigin(options.permittedOrigins))
+    session = HTTPServerSession(
+      HTTPCrossOrigin(
+        options.permittedOrigins, withCredentials: options.allowsCredentials, fields: options.requestFields))
     link = DoorLink(self, peer: peer, on: loop)
   }
 
@@ -71,6 +73,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   // MARK: Bytes of the client
 
   func linkStarted() {
+    guard !isRead else { return sendHello() }
     isRead = true
     transport.start(self)
     rearm()
@@ -109,31 +112,43 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   private func serve(_ request: HTTPRequest) {
     loop.cancel(&timer)
     do throws(HTTPProblem) {
-      let credentials = try request.credentials()
+      var request = request
+      let linked = try HTTPLinks.takeCredentials(of: &request)
+      let credentials = if let linked { linked } else { try request.credentials() }
       guard let known = self.credentials else {
-        self.credentials = credentials
-        self.request = request
-        link.adopt(transport.security)
-        link.send(
-          Hello(
-            maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: request.field("user-agent") ?? "",
-            credentials: credentials), stream: 0)
-        return
+        (self.credentials, self.request) = (credentials, request)
+        return sendHello()
       }
-      guard known == credentials else {
-        throw HTTPProblem(
-          401, "this connection is another identity's; open a connection for these credentials")
-      }
+      guard known == credentials else { return try begin(request, as: credentials) }
       if welcome != nil { try start(request) } else { self.request = request }
     } catch {
       refuse(error)
     }
   }
 
+  private func sendHello() {
+    link.adopt(transport.security)
+    link.send(
+      Hello(
+        maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: request?.field("user-agent") ?? "",
+        credentials: credentials ?? .none), stream: 0)
+  }
+
+  /// Gives a request with other credentials than those before a connection of the broker for itself.
+  private func begin(_ request: HTTPRequest, as credentials: Credentials) throws(HTTPProblem) {
+    guard let accept = broker.accept else { throw HTTPProblem.stopping }
+    link.end()
+    (native, welcome, inbox) = (ClientSession(), nil, nil)
+    (self.credentials, self.request) = (credentials, request)
+    link = DoorLink(self, peer: link.peer, on: loop)
+    accept(link, loop)
+  }
+
   private func start(_ request: HTTPRequest) throws(HTTPProblem) {
     guard native.phase == .open else {
       throw HTTPProblem.stopping
     }
+    if request.path == ["links"] { return try HTTPLinks.answer(request, by: self) }
     exchange = try HTTPRoute.exchange(request, by: self)
     if exchange == nil { answer(204, "") }
   }

@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceCommand
 import SluiceHTTP
 import SluiceWire
@@ -9,7 +10,11 @@ extension HTTPRequest {
     guard let field = field("authorization") else { return .none }
     let parts = field.split(separator: " ", maxSplits: 1)
     switch parts.first?.lowercased() {
-    case "bearer" where parts.count == 2: return .token(String(parts[1]))
+    case "bearer" where parts.count == 2:
+      guard !SignedLink.isLink(String(parts[1])) else {
+        throw HTTPProblem(401, "a signed link isn't a token; use its address as it is")
+      }
+      return .token(String(parts[1]))
     case "basic" where parts.count == 2:
       guard let bytes = Base64.decode(String(parts[1])), let text = String(validating: bytes, as: UTF8.self),
         let colon = text.firstIndex(of: ":")

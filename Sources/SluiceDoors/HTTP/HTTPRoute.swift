@@ -15,6 +15,7 @@ import SluiceWire
 /// | `GET /topics/NAME/requests` | ``HTTPReading`` |
 /// | `HEAD` where `GET` streams records | ``HTTPStreamHead`` |
 /// | the same behind the end of one of the topic's lives | ``HTTPLifeCheck`` |
+/// | `POST /links` | ``HTTPLinks`` |
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `retry`, `reject`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
@@ -117,7 +118,7 @@ enum HTTPRoute {
     HTTPProblem(404, "there is nothing at \(request.head.target); topics are at /topics/NAME")
   }
 
-  private static func check(_ method: String, _ methods: [String]) throws(HTTPProblem) {
+  static func check(_ method: String, _ methods: [String]) throws(HTTPProblem) {
     guard methods.contains(method) else {
       throw HTTPProblem(
         405,

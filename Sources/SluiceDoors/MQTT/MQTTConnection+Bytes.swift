@@ -44,6 +44,7 @@ extension MQTTConnection {
       transportEnded()
     case .bytes(let count):
       readsMuch = count >= Self.littleRead
+      handle.shared.traffic.bytesReceived.add(count)
       unsafe take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }
@@ -125,9 +126,14 @@ extension MQTTConnection {
     keeping?.sendable = []
   }
 
+  /// Bytes that may be sent.
+  private var unsentOutput: Int { keeping == nil ? output.count : keeping?.sendable.count ?? 0 }
+
   func sendOutput() {
     guard transportIsOpen else { return }
     var isSent = true
+    let before = unsentOutput
+    defer { handle.shared.traffic.bytesSent.add(before - unsentOutput) }
     if keeping == nil {
       if !output.isEmpty { isSent = output.write(to: transport) }
     } else if let count = keeping?.sendable.count, count > 0 {

@@ -138,7 +138,7 @@ extension MQTTConnection {
       let key = unsafe attributes.key
     else { return nil }
     let name = unsafe String(decoding: key, as: UTF8.self)
-    return mayRead(name) ? MQTTTopicName.name(ofBroker: name) : nil
+    return mayRead(name) && !Self.isHidden(name) ? MQTTTopicName.name(ofBroker: name) : nil
   }
 
   /// Delivers what was held, as far as there are room and demand.

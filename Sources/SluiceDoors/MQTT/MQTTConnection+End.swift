@@ -28,6 +28,7 @@ extension MQTTConnection {
     guard phase == .open else { return }
     phase = .leaving
     closeTransport()
+    countTraffic()
     loop.cancel(&handle.timer)
     for feed in feeds.values where native.cancel(feed.stream) { link.send(Cancel(), stream: feed.stream) }
     removeFeeds()

@@ -18,6 +18,7 @@ extension MQTTConnection {
     } else if let user = connect.username, !user.isEmpty {
       credentials = .password("", user: user)
     }
+    handle.shared.traffic.connects.add(1)
     link.adopt(transport.security)
     let name = connect.clientID.utf8.count <= Int(Limits.name) ? connect.clientID : ""
     let hello = Hello(

@@ -213,6 +213,7 @@ extension MQTTConnection {
     // SUBACK waits until the places are kept from which the subscription goes on.
     if subscriptions[feed.number]?.keepsCursors == true { keeping?.want() }
     answer(feed.number, nil)
+    follow(feed.number, sendsPresent: false)
   }
 
   /// A topic as places of the session name it.
@@ -226,7 +227,8 @@ extension MQTTConnection {
   }
 
   static func isHidden(_ name: String) -> Bool {
-    name == retainedTopic || name == MQTTRetainedStore.topic || name == MQTTSessionStore.topic
+    MQTTSystemTopic.isReserved(broker: name) || name == retainedTopic || name == MQTTRetainedStore.topic
+      || name == MQTTSessionStore.topic
   }
 
   func matched(_ stream: UInt32, _ matched: Matched) {

@@ -121,6 +121,12 @@ final class MQTTConnection: @unchecked Sendable {
   /// What there is once the client is gone.
   var leaving: MQTTLeaving?
 
+  // What the broker says of itself.
+  /// Subscriptions that are counted in the loop's ``MQTTTraffic``.
+  var counted = MQTTSubscriptionCount()
+  /// Subscriptions to values of the broker; nil without one.
+  var system: MQTTSystemReading?
+
   convenience init(_ handle: MQTTHandle) {
     self.init(handle, MQTTSession(handle.shared.rules, now: handle.loop.now.nanoseconds))
     part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
@@ -198,7 +204,9 @@ final class MQTTConnection: @unchecked Sendable {
       case .subscribe(let request): subscribe(request)
       case .fetch(let packetID, let place): fetchInTurn(packetID, place)
       case .fetchNext(let packetID, let place): fetch(packetID, place)
-      case .sendRetained(let number): sendRetained(number)
+      case .sendRetained(let number):
+        sendRetained(number)
+        follow(number, sendsPresent: true)
       case .failed(let tokens, let error): answer(tokens, error)
       case .done(let tokens): answer(tokens, nil)
       case .copied(let packetIDs): copied(packetIDs)
@@ -258,6 +266,7 @@ final class MQTTConnection: @unchecked Sendable {
       if keeping != nil { keep() }
     }
     sendOutput()
+    countTraffic()
     if phase == .leaving { leaveWhenDone() }
     updateReading()
     updateTimer()

@@ -4,8 +4,15 @@ package struct HTTPCrossOrigin: Sendable {
   /// Origins whose pages may connect, in lower case; nil for all.
   private let origins: Set<String>?
 
-  package init(_ origins: Set<String>?) {
+  /// Whether browsers send their own credentials, such as cookies and certificates, and show pages the answers.
+  private let withCredentials: Bool
+  /// Fields that pages may send beside ``requestFields``.
+  private let otherFields: [String]
+
+  package init(_ origins: Set<String>?, withCredentials: Bool = false, fields: [String] = []) {
     self.origins = origins
+    self.withCredentials = withCredentials
+    otherFields = fields
   }
 
   /// The request fields with a meaning for this server, besides those of records, `Sluice-Header-NAME`.
@@ -32,7 +39,7 @@ package struct HTTPCrossOrigin: Sendable {
     }
     return [
       ("Access-Control-Allow-Methods", "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT"),
-      ("Access-Control-Allow-Headers", (Self.requestFields + asked).joined(separator: ", ")),
+      ("Access-Control-Allow-Headers", (Self.requestFields + otherFields + asked).joined(separator: ", ")),
       ("Access-Control-Max-Age", "600"),
     ]
   }
@@ -48,6 +55,7 @@ package struct HTTPCrossOrigin: Sendable {
       $0.hasPrefix("Sluice-") || $0 == "Retry-After" || $0 == "WWW-Authenticate"
     }
     let exposed = shown.isEmpty ? [] : [("Access-Control-Expose-Headers", shown.joined(separator: ", "))]
-    return [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")] + exposed
+    let credentials = withCredentials ? [("Access-Control-Allow-Credentials", "true")] : []
+    return [("Access-Control-Allow-Origin", origin), ("Vary", "Origin")] + credentials + exposed
   }
 }

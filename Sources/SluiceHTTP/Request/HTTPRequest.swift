@@ -4,7 +4,7 @@ package struct HTTPRequest: Sendable {
   package var body: [UInt8] = []
   /// The components of the target's path, decoded.
   package let path: [String]
-  package let query: [HTTPTarget.Parameter]
+  package private(set) var query: [HTTPTarget.Parameter]
 
   /// - Throws: ``HTTPProblem`` for an invalid target.
   package init(_ head: HTTPRequestHead) throws(HTTPProblem) {
@@ -29,6 +29,12 @@ package struct HTTPRequest: Sendable {
   }
 
   package func parameter(_ name: String) -> String? { query.last { $0.name == name }?.value }
+
+  /// Removes a parameter, and returns its value; nil where there is none.
+  package mutating func takeParameter(_ name: String) -> String? {
+    defer { query.removeAll { $0.name == name } }
+    return parameter(name)
+  }
 
   package func field(_ name: String) -> String? { head.values(name).last }
 

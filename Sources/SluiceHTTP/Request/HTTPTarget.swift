@@ -27,6 +27,17 @@ package struct HTTPTarget: Hashable, Sendable {
     self.query = query
   }
 
+  /// Text in a path: everything but letters, digits and `-._~` as `%41`.
+  package static func encoded(_ text: String) -> String {
+    func digit(_ value: UInt8) -> String { String(value, radix: 16, uppercase: true) }
+    return text.utf8.map { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: String(UnicodeScalar(byte))
+      default: "%\(digit(byte >> 4))\(digit(byte & 15))"
+      }
+    }.joined()
+  }
+
   /// Text with `%41` for a byte.
   private static func decoded(_ text: Substring) throws(HTTPProblem) -> String {
     var bytes: [UInt8] = []

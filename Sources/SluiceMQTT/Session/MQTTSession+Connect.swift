@@ -66,7 +66,7 @@ extension MQTTSession {
         throw MQTTError(.retainNotSupported, "retained messages aren't served")
       }
       do {
-        _ = try MQTTTopicName.brokerName(will.topic)
+        _ = try MQTTSystemTopic.publishedName(will.topic)
       } catch {
         guard version == .v311 else { throw error }
         // MQTT 3.1.1 has no return code for that: the client is served without its will.

@@ -98,14 +98,7 @@ extension MQTTSession {
     }
     let identifier = state.delivery(number).identifier
     if identifier > 0 { properties.append(.subscriptionIdentifier, identifier) }
-    unsafe Array(topic.utf8).withUnsafeBytes { topic in
-      properties.withView { view in
-        let packet = unsafe MQTTPublish(
-          topic: topic, payload: UnsafeRawBufferPointer(start: nil, count: 0), properties: view)
-        guard packet.size(version) <= clientMaximumPacket else { return }
-        packet.encode(into: &output, version)
-      }
-    }
+    sendOwn(topic, [], isRetained: false, &output)
   }
 
   /// Whether the broker has durable cursors for the subscription.
@@ -169,6 +162,10 @@ extension MQTTSession {
       guard packet.size(version) <= min(Int(clientMaximumPacket), MQTTLength.largest) else { return false }
       packet.encode(into: &output, version)
       return true
+    }
+    if isSent {
+      packets.sent &+= 1
+      packets.publishesSent &+= 1
     }
     if isSent, let alias, !alias.isKnown { clientAliases.add(record.place.topic) }
     return isSent

@@ -4,6 +4,7 @@ extension MQTTSession {
   mutating func take(
     _ publish: MQTTPublish, _ perform: (MQTTAction) -> Void, _ output: inout [UInt8]
   ) throws(MQTTError) {
+    packets.publishesReceived &+= 1
     guard publish.qos <= rules.maximumQoS else {
       throw MQTTError(.qosNotSupported, "QoS \(publish.qos.rawValue) isn't served")
     }
@@ -83,7 +84,7 @@ extension MQTTSession {
     _ topic: UnsafeRawBufferPointer, _ perform: (MQTTAction) -> Void
   ) throws(MQTTError) -> UInt16 {
     if let number = unsafe publications.number(of: topic) { return number }
-    let name = try unsafe MQTTTopicName.brokerName(String(decoding: topic, as: UTF8.self))
+    let name = try unsafe MQTTSystemTopic.publishedName(String(decoding: topic, as: UTF8.self))
     let (number, isReused) = unsafe publications.insert(topic)
     if isReused { perform(.closePublication(number)) }
     perform(.openPublication(number, topic: name))

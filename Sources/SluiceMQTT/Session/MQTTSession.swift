@@ -75,6 +75,9 @@ package struct MQTTSession: Sendable {
   var settled: [(UInt16, MQTTPlace)] = []
   var needsStore = false
 
+  /// Packets that the caller hasn't taken yet.
+  var packets = MQTTPacketCount()
+
   /// The nanoseconds of silence after which the connection ends; 0 for no limit.
   private var silence: UInt64 { UInt64(keepAlive) * 1_500_000_000 }
 
@@ -147,6 +150,7 @@ package struct MQTTSession: Sendable {
     var taken = chunk.count
     do {
       try unsafe decoder.decode(chunk) { header, body throws(MQTTError) in
+        packets.received &+= 1
         switch header.type {
         case _ where phase == .opening: unsafe open(header, body, &output, perform)
         // Frequent packets are handled without an intermediate value.
@@ -330,7 +334,10 @@ package struct MQTTSession: Sendable {
   mutating func send(_ packet: MQTTPacket, _ output: inout [UInt8]) -> Bool {
     let start = output.count
     packet.encode(into: &output, version)
-    guard output.count - start > clientMaximumPacket else { return true }
+    guard output.count - start > clientMaximumPacket else {
+      packets.sent &+= 1
+      return true
+    }
     output.removeLast(output.count - start)
     return false
   }

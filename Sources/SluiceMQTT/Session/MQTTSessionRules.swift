@@ -14,8 +14,8 @@ package struct MQTTSessionRules: Hashable, Sendable {
   package var window = 1024
   /// The same for a session that outlives its connection: each message adds to the size of its stored state.
   package var lastingWindow = 32
-  package var maximumSubscriptions = 1024
-  /// Seconds for which a session may outlive its connection; all ones: forever.
+  package var maximumSubscriptions = 10_000
+  /// Seconds for which a session may outlive its connection; all ones: for ever.
   package var maximumSessionExpiry: UInt32 = .max
   /// The longest keep alive time, in seconds; 0 for any, including none.
   package var maximumKeepAlive: UInt16 = 0

@@ -53,6 +53,8 @@ package struct MQTTSessionState: Hashable, Sendable {
   private(set) var acknowledgedCount: Int32 = 0
   /// The number of subscriptions that leave out the client's own messages.
   private(set) var noLocalCount: Int32 = 0
+  /// How many there are.
+  private(set) var count = MQTTSubscriptionCount()
   var inFlight = InFlightTable()
   /// Messages at QoS 2 that wait for PUBCOMP.
   var releasing: [UInt16] = []
@@ -86,6 +88,8 @@ package struct MQTTSessionState: Hashable, Sendable {
     guard delivery.isSubscribed else { return }
     if delivery.options.qos > .atMostOnce { acknowledgedCount += difference }
     if delivery.options.noLocal { noLocalCount += difference }
+    count.all = UInt16(clamping: Int32(count.all) + difference)
+    if delivery.isShared { count.shared = UInt16(clamping: Int32(count.shared) + difference) }
   }
 
   /// The part of a subscription that delivery needs.

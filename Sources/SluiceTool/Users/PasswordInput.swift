@@ -29,6 +29,11 @@ enum AccessJob {
 
   /// Runs `body`, and ends the run with its text, or with the description of its error. Ctrl-C doesn't wait for it.
   static func start(_ run: Run, _ body: @escaping @Sendable () throws -> String) {
+    answer(run) { (try body(), .success) }
+  }
+
+  /// The same with the exit code of an answer.
+  static func answer(_ run: Run, _ body: @escaping @Sendable () throws -> (text: String, code: ExitCode)) {
     run.interrupted = {
       Terminal.restore()
       run.finish(.interrupted)
@@ -37,7 +42,7 @@ enum AccessJob {
       let result = Result(catching: body)
       run.loop.execute {
         switch result {
-        case .success(let text): run.print(text)
+        case .success(let answer): if run.write(answer.text) { run.finish(answer.code) }
         case .failure(let error): run.finish(.failure, "\(error)")
         }
       }

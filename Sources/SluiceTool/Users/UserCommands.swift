@@ -6,7 +6,10 @@ struct UserCommand: CommandGroup {
   static var needsBroker: Bool { false }
 
   static var members: [any Command.Type] {
-    [UserAddCommand.self, UserPasswdCommand.self, UserRemoveCommand.self, UserListCommand.self]
+    [
+      UserAddCommand.self, UserPasswdCommand.self, UserRemoveCommand.self, UserListCommand.self,
+      UserCanCommand.self,
+    ]
   }
 
   static let page = CommandPage(
@@ -21,6 +24,8 @@ struct UserCommand: CommandGroup {
       "Add a user with a random password, in a script.":
         "openssl rand -base64 18 | tee alice.password | sluice user add alice --file /etc/sluice/users",
       "List all users.": "sluice user list --file /etc/sluice/users",
+      "Whether alice may publish to a topic, and why.":
+        "sluice user can alice publish orders.eu --permissions /etc/sluice/permissions",
     ], commands: members.map { $0.page })
 
   static let file = CommandOption("file", value: "FILE", help: "The file of users.")

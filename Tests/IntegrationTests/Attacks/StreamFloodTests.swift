@@ -47,7 +47,7 @@ import Testing
   }
 
   @Test func allThatMayBeOpen() throws {
-    let scene = try AttackScene("all streams that there may be")
+    let scene = try AttackScene("all streams that there may be", "--max-streams", "8192")
     try scene.run(growingBy: 128 << 20, leaving: 24 << 20) {
       let clients = try (0..<2).map { try scene.broker.client("greedy \($0)") }
       for client in clients {

@@ -157,6 +157,20 @@ struct MosquittoTests {
     withExtendedLifetime(broker) {}
   }
 
+  @Test func theBrokersOwnValuesCanBeRead() throws {
+    let (broker, client) = try broker()
+    let old = client.dropLast(2) + ["-V", "mqttv311"]
+    for client in [client, Array(old)] {
+      // A retained value, and one that comes because it has changed.
+      let uptimes = try read(client + ["-t", "$SYS/broker/uptime", "-q", "2", "-F", "%r %p"], 2)
+      #expect(uptimes.map { $0.split(separator: " ").count } == [3, 3])
+      #expect(uptimes[0].hasPrefix("1 ") && uptimes[1].hasPrefix("0 "), "\(uptimes)")
+    }
+    #expect(try read(client + ["-t", "$SYS/broker/version"], 1)[0].hasPrefix("sluice version "))
+    #expect(Set(try read(client + ["-t", "$SYS/broker/load/+/1min", "-F", "%t"], 2)).count == 2)
+    withExtendedLifetime(broker) {}
+  }
+
   @Test func mqttGoesOverTLS() throws {
     let certificates = try TestCertificates()
     let broker = try BrokerProcess(

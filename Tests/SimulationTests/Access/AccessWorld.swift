@@ -32,7 +32,7 @@ enum PlainAccess {
 
   static func token(of name: String, until expires: Int64) -> Credentials { .token("\(name) \(expires)") }
 
-  static let verify: Authenticator.Verification = { policy, credentials, _, now in
+  static let verify: Authenticator.Verification = { policy, credentials, clientID, _, now in
     let failed = Result<Identity, WireError>.failure(WireError(.authenticationFailed, "wrong credentials"))
     var name = credentials.user
     var expires: Int64?
@@ -47,7 +47,9 @@ enum PlainAccess {
       expires = end
       guard end > now else { return .failure(WireError(.credentialsExpired, "too late")) }
     }
-    guard let permissions = policy.permissions[name] else { return failed }
+    guard
+      let permissions = policy.permissions[name]?.bound(to: PermissionSubject(user: name, clientID: clientID))
+    else { return failed }
     return .success(
       Identity(name: name, proof: .certificate, permissions: permissions, expires: expires))
   }

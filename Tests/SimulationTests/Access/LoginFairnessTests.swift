@@ -33,14 +33,14 @@ import Testing
     authenticator = Authenticator(
       try PlainAccess.policy(["ada": "all >", "bob": "all >"]), on: world.group.loops[0], limits: limits,
       metrics: BrokerMetrics()
-    ) { policy, credentials, security, now in
+    ) { policy, credentials, clientID, security, now in
       log.add(credentials.secret == "right" ? credentials.user : "guess")
-      return PlainAccess.verify(policy, credentials, security, now)
+      return PlainAccess.verify(policy, credentials, clientID, security, now)
     }
   }
 
   private func attempt(_ credentials: Credentials, from host: String) throws {
-    _ = try authenticator.attempt(credentials, by: .host(host, port: 1), nil) { _ in }
+    _ = try authenticator.attempt(credentials, of: "", by: .host(host, port: 1), nil) { _ in }
   }
 
   /// Sixty addresses guess the password of `ada`, eight times each.

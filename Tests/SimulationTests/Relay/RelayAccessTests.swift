@@ -67,9 +67,9 @@ import Testing
   @Test func permissionsThatATokenCarriesReachTheOwner() throws {
     let carried = try PlainAccess.permissions("subscribe t.mine create t.mine")
     let relay = try RelayWorld(
-      access: .init(rules: [rules, rules]) { policy, credentials, security, now in
+      access: .init(rules: [rules, rules]) { policy, credentials, clientID, security, now in
         guard credentials.method == .token else {
-          return PlainAccess.verify(policy, credentials, security, now)
+          return PlainAccess.verify(policy, credentials, clientID, security, now)
         }
         return .success(
           Identity(name: "ada", proof: .token(key: "k"), permissions: carried, carriesPermissions: true))
@@ -81,6 +81,20 @@ import Testing
     #expect(client.types(on: 1).first == .subscribed && client.refusal(on: 2) == .permissionDenied)
     let there = relay.nodes[0].broker.contexts.flatMap(\.connections).map(\.client.identity)
     #expect(there.map(\.permissions) == [carried] && there.map(\.carriesPermissions) == [true])
+  }
+
+  @Test func permissionsThatDependOnTheClientReachTheOwner() throws {
+    let own = ["mallory": "subscribe t.%c create t.%c"]
+    let relay = try RelayWorld(access: .init(rules: [own, own], verify: Authenticator.verify))
+    let client = relay.connect(to: 1, certificate: "mallory")
+    for (stream, topic) in ["t.test", "t.other", "t.%c"].enumerated() {
+      client.send(Subscribe(topic: topic, grantedThrough: 1), stream: UInt32(stream + 1))
+    }
+    relay.settle()
+    #expect(client.types(on: 1).first == .subscribed)
+    #expect(client.refusal(on: 2) == .permissionDenied && client.refusal(on: 3) == .permissionDenied)
+    let there = relay.nodes[0].broker.contexts.flatMap(\.connections).map(\.client.identity)
+    #expect(there.map(\.clientID) == ["test"])
   }
 
   // MARK: Clients that claim to be nodes

@@ -38,6 +38,10 @@ struct AccessSettingsTests {
     files.permissions = "p"
     files.certificatesMustBeListed = true
     #expect(options.files == files)
+    let others = try settings([
+      "--auth", "on", "--permissions", "p", "--anonymous", "guest", "--link-key", "l",
+    ])
+    #expect(others.files.anonymous == "guest" && others.files.linkKey == "l")
     let environment = [
       "SLUICED_USERS": "u", "SLUICED_TOKEN_KEYS": "k", "SLUICED_PERMISSIONS": "p",
       "SLUICED_CERTIFICATE_NAMES": "listed",
@@ -103,6 +107,9 @@ struct AccessSettingsTests {
         ["--users", "u", "--allow-unauthenticated"],
         "--allow-unauthenticated: clients authenticate; leave it out"
       ),
+      (["--users", "u", "--anonymous", "g"], "--anonymous: anonymous clients have no permissions; grant"),
+      (["--anonymous", "g"], "--anonymous: no client authenticates, so all are anonymous; choose"),
+      (["--users", "u", "--permissions", "p", "--anonymous", ""], "--anonymous: '' can't be an identity"),
       (["--users", ""], "--users: the name of the file is empty"),
       (["--token-keys", ""], "--token-keys: the name of the directory is empty"),
       (["--auth", "yes"], "--auth: there is no 'yes'; it can be on or off"),

@@ -42,6 +42,7 @@ struct ConfigurationFileTests {
     case ("listen", _): ("[\"127.0.0.1:1\", \"[::1]:2\"]", "127.0.0.1:1,[::1]:2")
     case ("origins", _):
       ("[\"https://a.example\", \"https://b.example\"]", "https://a.example,https://b.example")
+    case ("origin-headers", _): ("[\"X-A\", \"X-B\"]", "X-A,X-B")
     case ("admin", _): ("\"off\"", "off")
     case ("memory", _): ("\"7%\"", "7%")
     case ("cluster", _): ("[\"nats://a:1\", \"tls://b:2\"]", "nats://a:1,tls://b:2")

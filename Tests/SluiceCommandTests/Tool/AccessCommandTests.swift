@@ -31,6 +31,12 @@ struct AccessCommandTests {
     }
     #expect((try command(["user", "remove", "a b", "--file", "u"]) as? UserRemoveCommand)?.name == "a b")
     #expect((try command(["user", "list", "--file", "u", "--json"]) as? UserListCommand)?.asJSON == true)
+    let can = try #require(
+      try command(["user", "can", "a", "publish", "t.x", "--permissions", "p", "--client-id", "c"])
+        as? UserCanCommand)
+    #expect(can.subject == PermissionSubject(user: "a", clientID: "c") && can.right == .publish)
+    let anonymous = try command(["user", "can", "g", "admin", "t", "--permissions", "p", "--anonymous"])
+    #expect((anonymous as? UserCanCommand)?.subject.user == "")
   }
 
   @Test("commands that need no broker take nothing that is for reaching one")
@@ -97,6 +103,13 @@ struct AccessCommandTests {
       (
         ["user", "add", "alice", "--password", "p", "--file", "u"],
         "there is no option --password; did you mean --password-file?"
+      ),
+      (["user", "can", "a", "publish", "t"], "--permissions FILE says which file"),
+      (["user", "can", "a", "publis", "t", "--permissions", "p"], "'publis' isn't an action"),
+      (["user", "can", "a", "publish", "a..b", "--permissions", "p"], "\"a..b\" isn't"),
+      (
+        ["user", "can", "a", "publish", "t", "--permissions", "p", "--file", "u", "--anonymous"],
+        "--file: an anonymous client isn't a user"
       ),
       (["user", "ad"], "there is no command 'ad'; did you mean sluice user add?"),
       (["token", "make", "--key", "k", "--key-id", "i", "--subject", "s"], "--for is missing"),

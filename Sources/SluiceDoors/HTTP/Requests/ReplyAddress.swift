@@ -30,7 +30,7 @@ enum ReplyAddress {
     }
     guard let topic, let id, (1...maximumID).contains(id.count), (try? TopicName.validate(topic)) != nil
     else { return nil }
-    return "/replies/\(encoded(topic))/\(id.flatMap { [digit($0 >> 4), digit($0 & 15)] }.joined())"
+    return "/replies/\(HTTPTarget.encoded(topic))/\(id.flatMap { [digit($0 >> 4), digit($0 & 15)] }.joined())"
   }
 
   /// The request's id in the last part of a path; nil for text that isn't one.
@@ -43,16 +43,6 @@ enum ReplyAddress {
       bytes.append(UInt8(byte))
     }
     return bytes
-  }
-
-  /// Text in a path: everything but letters, digits and `-._~` as `%41`.
-  private static func encoded(_ text: String) -> String {
-    text.utf8.map { byte in
-      switch byte {
-      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: String(UnicodeScalar(byte))
-      default: "%\(digit(byte >> 4))\(digit(byte & 15))"
-      }
-    }.joined()
   }
 
   private static func digit(_ value: UInt8) -> String { String(value, radix: 16, uppercase: true) }

@@ -90,6 +90,11 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
   /// Whether there is room for more sessions, or for more in one.
   func hasRoom(growing: Bool) -> Bool { room.hasRoom(growing: growing) }
 
+  /// How many sessions have clients that are away, and how many this process has found to be expired.
+  var absences: (away: Int, expired: Int) {
+    (room.awayCount.load(ordering: .relaxed), room.expiredCount.load(ordering: .relaxed))
+  }
+
   /// A number for a connection's claim.
   func newNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
@@ -205,7 +210,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
     let key = unsafe MQTTHub.Key(decoding: name)
     let (tally, former) = (replica.roster.tally, key.flatMap(replica.roster.cost(of:)))
     let counts = replica.take(entry, of: key, at: offset, &effects)
-    room.note(replica.roster.tally, hub.limits)
+    room.note(replica.roster, hub.limits)
     perform()
     guard entry.process == process else { return }
     let isKept = key.map { !counts || fits($0, entry.kind, former, beside: tally) } ?? true
@@ -247,7 +252,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
 
   func logIsCurrent() {
     replica.isCurrent(&effects)
-    room.note(replica.roster.tally, hub.limits)
+    room.note(replica.roster, hub.limits)
     perform()
   }
 
@@ -351,6 +356,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
       guard let leftAt = entry.leftAt, let expires = entry.expires, time >= expires,
         !entry.state.bytes.isEmpty, MQTTRoster.responsible(for: key, among: living) == process
       else { continue }
+      room.expiredCount.add(1, ordering: .relaxed)
       write(.expired(leftAt: leftAt), key)
     }
   }
@@ -391,7 +397,7 @@ final class MQTTClusterSessions: MQTTLogReader, @unchecked Sendable {
         replica.roster.entries[key]?.due.contains(where: { $0.claim == will.claim }) ?? false
       else { return }
       guard let message = MQTTConnect.Will(roster: will.bytes) else { return done(will, key) }
-      hub.publish(message, of: key.identity, producer: will.claim.producer, on: loop) { [weak self] isOver in
+      hub.publish(message, of: key, producer: will.claim.producer, on: loop) { [weak self] isOver in
         guard let self else { return }
         if isOver { done(will, key) } else { publish(will, of: key, after: .seconds(1)) }
       }

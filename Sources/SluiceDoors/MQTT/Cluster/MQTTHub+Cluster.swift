@@ -79,10 +79,10 @@ extension MQTTHub {
   func publish(_ will: MQTTConnect.Will, of connection: MQTTConnection) {
     guard let key = connection.key else { return }
     guard let cluster, let claim = connection.part?.claim else {
-      return publish(will, of: key.identity, producer: nil, on: connection.loop) { _ in }
+      return publish(will, of: key, producer: nil, on: connection.loop) { _ in }
     }
     let loop = connection.loop
-    publish(will, of: key.identity, producer: claim.producer, on: loop) { [weak self] isOver in
+    publish(will, of: key, producer: claim.producer, on: loop) { [weak self] isOver in
       if isOver { return cluster.willDone(claim, key) }
       _ = loop.schedule(after: .seconds(1)) { self?.publish(will, of: connection) }
     }
@@ -90,12 +90,12 @@ extension MQTTHub {
 
   /// On the loop.
   func publish(
-    _ will: MQTTConnect.Will, of identity: String, producer: UInt64?, on loop: any EventLoop,
+    _ will: MQTTConnect.Will, of key: Key, producer: UInt64?, on loop: any EventLoop,
     _ completion: @escaping (Bool) -> Void
   ) {
     guard let accept = broker.accept else { return }
     MQTTWillSender.publish(
-      will, of: identity, on: loop, producer: producer, accept: { accept($0, loop) }, completion)
+      will, of: key, on: loop, producer: producer, accept: { accept($0, loop) }, completion)
   }
 
   /// The connection's will is in the log.

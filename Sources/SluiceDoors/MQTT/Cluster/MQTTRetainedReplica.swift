@@ -75,6 +75,11 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     if isRead { body() }
   }
 
+  /// How many messages there are, and their bytes.
+  var size: (count: Int, bytes: Int) {
+    state.withLock { state in (state.messages.count, state.messages.values.reduce(0) { $0 + $1.body.count }) }
+  }
+
   /// The messages of the topics that a filter matches, the oldest first.
   ///
   /// - Parameters:

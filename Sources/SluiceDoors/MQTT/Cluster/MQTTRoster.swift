@@ -35,6 +35,9 @@ struct MQTTRoster: Hashable, Sendable {
     /// Wills that are to be published.
     var due: [MQTTRosterWill] = []
 
+    /// Whether something is kept of it, and no connection has it.
+    var isAway: Bool { holder == nil && !state.bytes.isEmpty }
+
     var isEmpty: Bool { holder == nil && waiting == nil && state.bytes.isEmpty && due.isEmpty }
 
     /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
@@ -65,6 +68,8 @@ struct MQTTRoster: Hashable, Sendable {
   private(set) var entries: [MQTTHub.Key: Entry] = [:]
   /// Of the sessions that are kept, whether they have connections or not.
   private(set) var tally = MQTTSessionTally()
+  /// How many of these have no connection.
+  private(set) var awayCount = 0
   /// The sessions whose wills are due.
   private(set) var bereaved: Set<MQTTHub.Key> = []
 
@@ -187,6 +192,7 @@ struct MQTTRoster: Hashable, Sendable {
   private mutating func set(_ entry: Entry, _ key: MQTTHub.Key) {
     let former = entries.updateValue(entry, forKey: key)
     tally.replace(Self.cost(of: former, key), by: Self.cost(of: entry, key))
+    awayCount += (entry.isAway ? 1 : 0) - (former?.isAway == true ? 1 : 0)
     if entry.isEmpty { entries[key] = nil }
     if entry.due.isEmpty { bereaved.remove(key) } else { bereaved.insert(key) }
   }

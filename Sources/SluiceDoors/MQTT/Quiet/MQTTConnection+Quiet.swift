@@ -68,7 +68,8 @@ extension MQTTConnection {
       && pendingBytes == 0 && credit >= 0 && !hasNews && !areClosing && !isSurrendered && !isCutOff
       && requested == nil && error == nil && leaving == nil
       // At a node of a cluster other nodes may refer to it.
-      && part == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true && areSubscriptionsQuiet
+      && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true
+      && areSubscriptionsQuiet
   }
 
   private var areSubscriptionsQuiet: Bool {
@@ -121,6 +122,7 @@ extension MQTTConnection {
     let flags = reader.flags()
     goOn(marksOwn: flags[1], mark: extras?.mark)
     wasPacked = true
+    counted = session.subscriptionCount
     isLasting = flags[0]
     maximumFrame = reader.number()
     credit = reader.number()

@@ -40,6 +40,7 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
     let connection = MQTTConnection(self)
     state = .awake(connection)
     link.attach(connection)
+    shared.traffic.sockets.add(1)
   }
 
   var loop: any EventLoop { shared.loop }

@@ -10,6 +10,7 @@ final class MQTTLoop: @unchecked Sendable {
   let hub: MQTTHub
   let rules: MQTTSessionRules.Shared
   let loop: any EventLoop
+  let traffic: MQTTTraffic
 
   /// Connections that have had a turn since they were last looked at.
   private var active: [MQTTConnection] = []
@@ -28,6 +29,7 @@ final class MQTTLoop: @unchecked Sendable {
     self.hub = hub
     self.rules = rules
     self.loop = loop
+    traffic = hub.system.newTraffic()
     loop.addTurnParticipant(self)
   }
 

@@ -24,7 +24,11 @@ final class MQTTHub: Sendable {
   }
 
   struct Entries {
-    var connections: [Key: MQTTHandle] = [:]
+    var connections: [Key: MQTTHandle] = [:] {
+      didSet { mostConnections = max(mostConnections, connections.count) }
+    }
+    /// The most that there have been at the same time.
+    private(set) var mostConnections = 0
     /// Connections that have ended and will publish their wills later.
     var mourners: [Key: MQTTConnection] = [:]
   }
@@ -34,6 +38,7 @@ final class MQTTHub: Sendable {
   let limits: MQTTLimits
   let note: @Sendable (DoorEvent) -> Void
   let broker: DoorBroker
+  let system = MQTTSystemTopics()
   /// Of wills whose delay isn't over.
   private let waitingWillBytes = Atomic(0)
   /// The longest record that the broker takes, in bytes.
@@ -58,6 +63,7 @@ final class MQTTHub: Sendable {
     self.limits = limits
     self.note = note
     store = MQTTSessionStore(limits, note: note)
+    system.serve(self)
   }
 
   var waitingRefusals: Int { refusals.load(ordering: .relaxed) }
@@ -113,6 +119,7 @@ final class MQTTHub: Sendable {
 
   /// Tells the operator that a message of a client has a topic that the broker can't name.
   func noteUnnamed(_ topic: String, _ reason: String, of key: Key?) {
+    system.dropped.add(1, ordering: .relaxed)
     guard let key else { return }
     let isFirst = unnamed.withLock { clients in
       // Of more clients than that, some are told of again.

@@ -29,6 +29,9 @@ final class MQTTSessionStore: Sendable {
     private var topics = MQTTSharedTopics()
     /// But for those topics.
     private var entryTally = MQTTSessionTally()
+    /// Sessions whose clients are away, and how many have expired.
+    private(set) var awayCount = 0
+    var expiredCount = 0
     var tally: MQTTSessionTally {
       var tally = entryTally
       tally.add(shared: topics.bytes)
@@ -69,6 +72,7 @@ final class MQTTSessionStore: Sendable {
     private mutating func replace(_ entry: Entry?, of key: MQTTHub.Key) {
       let former = entries[key]
       entries[key] = entry
+      awayCount += (entry?.isPacked == true ? 1 : 0) - (former?.isPacked == true ? 1 : 0)
       entryTally.replace(former?.cost(of: key), by: entry?.cost(of: key))
       if let former { release(former) }
     }
@@ -197,11 +201,15 @@ final class MQTTSessionStore: Sendable {
       state.nextSweep = time + Self.sweepInterval
       let gone = state.entries.filter { $0.value.expires.map { time >= $0 } ?? false }.map(\.key)
       for key in gone { state.remove(key) }
+      state.expiredCount += gone.count
       return (gone, state.journal)
     }
     guard let journal, !gone.isEmpty else { return }
     journal.loop.execute { for key in gone { journal.append(key.encoded, []) {} } }
   }
+
+  /// How many sessions have clients that are away, and how many have expired.
+  var absences: (away: Int, expired: Int) { state.withLock { ($0.awayCount, $0.expiredCount) } }
 
   /// How many sessions are kept, and what they count in bytes.
   var size: (count: Int, bytes: Int) {
@@ -236,7 +244,7 @@ extension MQTTSessionStore: MQTTJournalKeeper {
       guard let will = bereaved.will, let accept = journal.accept else { continue }
       // A client that comes back before has its session, but the will of the connection that is gone.
       _ = loop.schedule(after: .seconds(Int64(min(will.delay, bereaved.session.expiry)))) { [loop] in
-        MQTTWillSender.publish(will, of: bereaved.key.identity, on: loop, accept: accept)
+        MQTTWillSender.publish(will, of: bereaved.key, on: loop, accept: accept)
       }
     }
   }

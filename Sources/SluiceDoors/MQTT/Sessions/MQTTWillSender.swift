@@ -1,3 +1,4 @@
+import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 import SluiceSession
@@ -8,7 +9,7 @@ import SluiceWire
 ///
 /// Belongs to its loop. Lives until the will is in the log, is refused, or the broker stops.
 final class MQTTWillSender: DoorLinkClient {
-  private let identity: String
+  private let key: MQTTHub.Key
   private let will: MQTTConnect.Will
   /// At a node of a cluster: the number that the will is published once by, and what is told whether it is over; otherwise nil.
   private let producer: UInt64?
@@ -18,10 +19,10 @@ final class MQTTWillSender: DoorLinkClient {
   private var publications: [UInt32: MQTTPublication] = [:]
 
   private init(
-    _ will: MQTTConnect.Will, of identity: String, producer: UInt64?, _ completion: ((Bool) -> Void)?
+    _ will: MQTTConnect.Will, of key: MQTTHub.Key, producer: UInt64?, _ completion: ((Bool) -> Void)?
   ) {
     self.will = will
-    self.identity = identity
+    self.key = key
     self.producer = producer
     self.completion = completion
   }
@@ -31,10 +32,10 @@ final class MQTTWillSender: DoorLinkClient {
   ///   - producer: at a node of a cluster: the will is in its topic once, however often it is published with that number.
   ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false where it has to be published again.
   static func publish(
-    _ will: MQTTConnect.Will, of identity: String, on loop: any EventLoop, producer: UInt64? = nil,
+    _ will: MQTTConnect.Will, of key: MQTTHub.Key, on loop: any EventLoop, producer: UInt64? = nil,
     accept: (any ByteStream) -> Void, _ completion: ((Bool) -> Void)? = nil
   ) {
-    let sender = MQTTWillSender(will, of: identity, producer: producer, completion)
+    let sender = MQTTWillSender(will, of: key, producer: producer, completion)
     let link = DoorLink(
       sender, isInternal: true, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
     sender.link = link
@@ -45,7 +46,8 @@ final class MQTTWillSender: DoorLinkClient {
     link?.send(
       Hello(
         maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: "will of MQTT",
-        credentials: .node(onBehalfOf: identity)), stream: 0)
+        credentials: .node(
+          onBehalfOf: key.identity, carrying: CarriedPermissions.encoded(client: key.clientID))), stream: 0)
     link?.wake()
   }
 

@@ -1,5 +1,3 @@
-import SluiceWire
-
 /// A level of an MQTT name, and the equivalent token of a broker's name. The mapping is one-to-one, so no name is lost or used twice.
 ///
 /// Most are the same text. A character that only one side allows is written on the other side as `%` and the hexadecimal digits of its bytes in UTF-8:
@@ -13,9 +11,11 @@ import SluiceWire
 ///
 /// Text that looks like such an escape but isn't one gets an additional `25` after its `%` on the other side: the level `a%20` is the token `a%2520`. Any
 /// other `%` is unchanged.
-struct MQTTLevel {
+package struct MQTTLevel {
   /// Whether the level is the first of its name: `$` is special there.
-  let isFirst: Bool
+  package let isFirst: Bool
+
+  package init(isFirst: Bool) { self.isFirst = isFirst }
 
   private enum Side {
     case level
@@ -27,7 +27,7 @@ struct MQTTLevel {
   // MARK: The two directions
 
   /// The token for a level.
-  func token(of level: Substring) -> String {
+  package func token(of level: Substring) -> String {
     if Self.isPlain(level) { return String(level) }
     if level.isEmpty { return Self.emptyToken }
     let scalars = Array(level.unicodeScalars)
@@ -37,8 +37,8 @@ struct MQTTLevel {
     return isOfBytes(token) ? "%25" + token.dropFirst() : token
   }
 
-  /// The level for a token.
-  func level(of token: Substring) -> String {
+  /// The level that a token stands for.
+  package func level(of token: Substring) -> String {
     if Self.isPlain(token) { return String(token) }
     if token == Self.emptyToken { return "" }
     var token = String(token)
