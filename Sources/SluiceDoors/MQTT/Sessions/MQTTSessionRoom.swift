@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Whether a cluster's sessions have reached a limit, for all loops of a process. From any thread.
-struct MQTTClusterRoom: ~Copyable, Sendable {
+/// Whether all sessions have reached a limit, for all loops of a process. From any thread.
+struct MQTTSessionRoom: ~Copyable, Sendable {
   private let mayBegin = Atomic(true)
   private let mayGrow = Atomic(true)
 
