@@ -247,7 +247,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
 
   private func refused(_ code: ErrorCode) {
     if terms.isFinal(code) { return end(code) }
-    if code == .topicDeleted || code == .epochChanged { readAnew() } else { restart() }
+    if isReading, code == .topicDeleted || code == .epochChanged { readAnew() } else { restart() }
   }
 
   private func looked(_ place: Subscribed) {

@@ -61,6 +61,8 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
   private var local: [(record: MQTTRosterRecord, key: MQTTHub.Key?)] = []
   private var isTakingLocal = false
   private var snapshot: MQTTSnapshotProgress?
+  /// Whether the topic has nothing of what was before.
+  private var isEmpty = false
 
   /// - Parameters:
   ///   - node: nil for a broker of one node.
@@ -126,9 +128,10 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
 
   func portBegan(first: UInt64) {
     if hasRead {
-      // An operator has deleted the topic: the next one gets all that it had.
+      // An operator has deleted the topic: the next one gets all that it had, behind a record that is trimmed.
       replica.forgetSnapshots()
-      return shorten()
+      (snapshot, isEmpty) = (nil, true)
+      return sayHello()
     }
     replica.begin(first: first)
     former = MQTTFormerSessions()
@@ -165,6 +168,9 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     storedSerial = max(storedSerial, serial)
     user?.rosterStored(through: storedSerial)
     if let snapshot, snapshot.serial <= storedSerial { continueSnapshot(snapshot) }
+    guard isEmpty else { return }
+    isEmpty = false
+    shorten()
   }
 
   func portIsCurrent() {
