@@ -17,8 +17,6 @@ import Synchronization
 final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// How long clients without a session wait for the log to be read.
   private static let logPatience = Duration.seconds(10)
-  private static let tickInterval = Duration.milliseconds(250)
-  private static let sweepInterval = Duration.seconds(10)
 
   typealias Grant = MQTTAttachments.Grant
 
@@ -39,9 +37,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// Clients that wait until the log has been read; nil once it has.
   private var arrivals: [() -> Void]? = []
 
-  private var watch = MQTTProcessWatch()
-  private var nextSweep: MonotonicTime
-  private var wills: MQTTOrphanWills!
+  private let care: MQTTRosterCare
 
   /// - Parameters:
   ///   - cluster: nil for a broker of one node.
@@ -56,25 +52,20 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     self.loop = loop
     isDurable = isStored
     log = MQTTRosterLog(node: cluster?.node, isStored: isStored, on: loop, accept: accept)
-    nextSweep = loop.now + Self.sweepInterval
-    wills = MQTTOrphanWills(on: loop) { [weak hub, loop] will, key, producer, completion in
+    care = MQTTRosterCare(log, cluster) { [weak hub, loop] will, key, producer, completion in
       hub?.publish(will, of: key.identity, producer: producer, on: loop, completion)
     }
-    wills.isDue = { [weak self] claim, key in
-      self?.log.roster.entries[key]?.due.contains { $0.claim == claim } ?? false
-    }
-    wills.done = { [weak self] claim, key in self?.log.write(.willDone(claim), key) }
     log.user = self
   }
 
   func open() {
     log.open()
     _ = loop.schedule(after: Self.logPatience) { [weak self] in self?.serve() }
-    tick()
+    care.begin { [weak self] in self?.seize() }
   }
 
   /// Whether this process is the one that does what one has to do for all.
-  var isFirst: Bool { log.isLoaded && living.first == log.process }
+  var isFirst: Bool { care.isFirst }
 
   private func serve() {
     let bodies = arrivals.take() ?? []
@@ -162,7 +153,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     // The connection that has left the will doesn't publish it any more.
     let claim = MQTTClaim(process: log.process, number: number)
     if let bytes = former.state.will {
-      wills.take(
+      care.wills.take(
         MQTTRosterWill(claim: claim, delay: former.state.willDelay, bytes: bytes), of: attachment.key)
     }
     log.write(
@@ -190,7 +181,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
       if !isKept { endUnkept(key, record.kind) }
     }
     if counts { outstanding[record.serial]?.isKept = isKept } else { outstanding[record.serial] = nil }
-    keepShort()
+    care.keepShort()
   }
 
   func rosterStored(through serial: UInt64) {
@@ -217,7 +208,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   func rosterIsCurrent() {
     room.note(log.roster.tally, hub.limits)
     serve()
-    mourn()
+    care.mourn()
   }
 
   func rosterHas(_ effects: [MQTTRoster.Effect]) {
@@ -247,16 +238,16 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
       if attachments[claim.number]?.isGivenUp == true { return _ = attachments.remove(claim.number) }
       handle.loop.execute { handle.connection?.surrender(isClean: isClean) }
     case .gone(let gone):
-      watch.forget(gone)
+      care.forget(gone)
       if gone == log.process { beginAgain() }
     case .willDropped(let key, let claim):
-      wills.drop(claim)
+      care.wills.drop(claim)
       if claim.process == log.process { hub.settleWill(of: key, publishing: false) }
     case .willNow(let key, let claim):
       if claim.process == log.process { return hub.settleWill(of: key, publishing: true) }
-      wills.drop(claim)
-      mourn()
-    case .willsChanged: mourn()
+      care.wills.drop(claim)
+      care.mourn()
+    case .willsChanged: care.mourn()
     }
   }
 
@@ -269,67 +260,11 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     log.beginAgain()
   }
 
-  // MARK: Times
-
-  /// The processes whose nodes live, as far as this one knows.
-  private var living: [UInt64] { watch.living(among: log.roster.processes.keys) }
-
-  private func tick() {
-    let interval = cluster == nil ? Self.sweepInterval : Self.tickInterval
-    _ = loop.schedule(after: interval) { [weak self] in self?.tick() }
-    guard log.isLoaded else { return watch.reset() }
-    lookForMissing()
-    seize()
-    if loop.now >= nextSweep {
-      nextSweep = loop.now + Self.sweepInterval
-      sweep()
-    }
-    keepShort()
-  }
-
-  private func lookForMissing() {
-    guard let cluster else { return }
-    guard let nodes = cluster.otherNodes(loop.now) else { return watch.reset() }
-    let others = log.roster.processes.lazy.filter { [process = log.process] in $0.key != process }
-    watch.look(at: others.map { ($0.key, $0.value.node) }, nodes, now: loop.now)
-    guard living.first == log.process else { return }
-    for gone in watch.takeDue(now: loop.now) { log.write(.gone(process: gone, time: loop.wallClock)) }
-  }
-
   /// Takes sessions that their connections don't leave.
   private func seize() {
     let impatient = attachments.takeImpatient(now: loop.now) { [log] number, key in
       log.roster.entries[key]?.waiting?.claim == MQTTClaim(process: log.process, number: number)
     }
     for (number, key) in impatient { log.write(.seize(number: number), key) }
-  }
-
-  /// Ends sessions whose time is over.
-  private func sweep() {
-    let (time, living) = (loop.wallClock, living)
-    for (key, leftAt) in log.roster.entries.expired(at: time)
-    where MQTTRoster.responsible(for: key, among: living) == log.process {
-      log.write(.expired(leftAt: leftAt), key)
-    }
-  }
-
-  private func keepShort() {
-    if log.isLong, living.first == log.process { log.shorten() }
-  }
-
-  private func mourn() {
-    // What the log has of a will may be that it was published.
-    guard log.isLoaded else { return }
-    let living = living
-    for key in log.roster.bereaved {
-      // A process that lives publishes its own.
-      let orphaned = (log.roster.entries[key]?.due ?? []).filter {
-        log.roster.processes[$0.claim.process] == nil
-      }
-      guard !orphaned.isEmpty, MQTTRoster.responsible(for: key, among: living) == log.process else {
-        continue
-      }
-      for will in orphaned { wills.take(will, of: key) }
-    }
   }
 }
