@@ -27,8 +27,8 @@ public final class DoorNetwork: Network {
   private let options: DoorOptions
   /// The cluster that the broker is a node of; nil for a broker of one node.
   private let cluster: DoorCluster?
-  /// Whether the sessions' store was opened, for all listeners together.
-  private let hasJournal = Once()
+  /// Whether sessions are kept, for all listeners together.
+  private let keepsSessions = Once()
 
   /// - Parameters:
   ///   - network: the network beneath.
@@ -61,14 +61,9 @@ public final class DoorNetwork: Network {
     }
     broker.serve(accepted)
     if door != .http, let loop = group.loops.first { sessions.system.start(on: loop) }
-    if cluster != nil || options.keepsSessions, door != .http, let loop = group.loops.first,
-      !hasJournal.exchange(true)
-    {
-      if let cluster {
-        sessions.open(cluster, on: loop) { accepted($0, loop) }
-      } else {
-        sessions.open(on: loop) { accepted($0, loop) }
-      }
+    if door != .http, let loop = group.loops.first, !keepsSessions.exchange(true) {
+      let isStored = cluster != nil || options.keepsSessions
+      sessions.open(cluster, isStored: isStored, on: loop) { accepted($0, loop) }
     }
     do {
       // The layer of TLS knows the door's addresses.

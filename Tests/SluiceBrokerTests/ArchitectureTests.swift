@@ -1,17 +1,24 @@
 import Foundation
 import Testing
 
-/// The article that follows a record and a demand through the sources, checked against the sources.
-@Suite("Architecture article")
+/// The articles that follow records, demands and messages through the sources, checked against the sources.
+@Suite("Architecture articles")
 struct ArchitectureTests {
-  private let page: String
-  /// The texts of the source files, by file name; several files may share a name.
+  private static let modules = ["SluiceBroker", "SluiceDoors"]
+
+  /// By their modules' names.
+  private let pages: [String: String]
+  /// The text of every source file, by its name. A name may be that of several.
   private let sources: [String: [String]]
 
   init() throws {
     let root = URL(filePath: #filePath).appending(path: "../../../Sources").standardized
-    page = try String(
-      contentsOf: root.appending(path: "SluiceBroker/SluiceBroker.docc/Architecture.md"), encoding: .utf8)
+    var pages: [String: String] = [:]
+    for module in Self.modules {
+      let article = root.appending(path: "\(module)/\(module).docc/Architecture.md")
+      pages[module] = try String(contentsOf: article, encoding: .utf8)
+    }
+    self.pages = pages
     var sources: [String: [String]] = [:]
     for case let path as String in try #require(FileManager.default.enumerator(atPath: root.path))
     where path.hasSuffix(".swift") {
@@ -21,15 +28,16 @@ struct ArchitectureTests {
     self.sources = sources
   }
 
-  /// The rows of the tables that name a file: the code in each cell.
-  private var rows: [[String]] {
+  /// The rows of the tables, as far as they name a file: the code in each cell.
+  private func rows(_ page: String) -> [[String]] {
     page.split(separator: "\n").filter { $0.hasPrefix("|") }.map { line in
       line.split(separator: "|").compactMap { $0.firstMatch(of: /`([^`]+)`/).map { String($0.1) } }
     }.filter { $0.count >= 2 }
   }
 
-  @Test("names types and members that its files declare")
-  func rowsAreTrue() throws {
+  @Test("name types and members that their files declare", arguments: modules)
+  func rowsAreTrue(module: String) throws {
+    let rows = rows(try #require(pages[module]))
     #expect(rows.count > 35)
     for row in rows {
       let (name, file) = (row[0], row[1])
@@ -42,12 +50,13 @@ struct ArchitectureTests {
     }
   }
 
-  @Test("names no type that isn't there")
-  func namesAreThere() {
+  @Test("name no type that isn't there", arguments: modules)
+  func namesAreThere(module: String) throws {
+    let page = try #require(pages[module])
     let all = sources.values.joined().joined(separator: "\n")
     let names = Set(page.matches(of: /`+([A-Z][A-Za-z]+)`+/).map { String($0.1) })
     #expect(names.count > 10)
-    for name in names.subtracting(["SluiceBroker", "SluiceTopics", "SluiceWire"]) {
+    for name in names where !name.hasPrefix("Sluice") {
       #expect(declares(name, all), "there is no type \(name)")
     }
   }

@@ -78,7 +78,19 @@ final class DoorWorld {
     return client
   }
 
-  /// The number of MQTT connections that are packed.
+  /// Runs `body` on the loop of the broker's own clients.
+  func onBroker(_ body: () -> Void) { world.loops[0].perform(body) }
+
+  /// A port of the broker, which is open; nil without a broker.
+  func port(_ terms: TopicPort.Terms, user: any TopicPortUser) -> TopicPort? {
+    guard let accept = network.sessions.broker.accept else { return nil }
+    let loop = world.loops[0]
+    let port = TopicPort(terms, user: user, on: loop) { accept($0, loop) }
+    onBroker { port.open() }
+    return port
+  }
+
+  /// How many connections of MQTT are packed.
   var quietConnections: Int {
     network.sessions.entries.withLock { entries in
       entries.connections.values.count { $0.isQuiet }

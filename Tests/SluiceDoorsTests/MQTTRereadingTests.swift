@@ -15,12 +15,21 @@ import Testing
     let loop = world.makeLoop()
     let hub = MQTTHub(DoorBroker())
     let key = MQTTHub.Key(identity: "", clientID: "c")
-    hub.store.put(try Self.session(topics: ["a", "b", "c"]), of: key, at: loop.wallClock)
+    let rules = MQTTSessionRules.Shared(MQTTSessionRules())
+    hub.open(nil, isStored: false, on: loop) { _ in }
+    world.run(for: .milliseconds(10))
+    let session = try Self.session(topics: ["a", "b", "c"])
+    // An earlier connection has left it.
+    loop.perform {
+      let earlier = ClientEnd()
+      let handle = MQTTHandle(earlier, peer: earlier.peer, MQTTLoop(hub, rules, on: loop))
+      hub.sessions?.claim(0, key, by: handle, isClean: false, isKept: true) { _, _ in }
+      hub.sessions?.release(session, of: key, 0, at: loop.wallClock)
+    }
 
     let client = ClientEnd()
     let broker = BrokerEnd()
     loop.perform {
-      let rules = MQTTSessionRules.Shared(MQTTSessionRules())
       let handle = MQTTHandle(client, peer: client.peer, MQTTLoop(hub, rules, on: loop))
       broker.begin(handle.link)
       var properties = MQTTProperties()

@@ -170,6 +170,79 @@ import Testing
     #expect(last.take() == ["connack 0 present"])
   }
 
+  /// A will whose delay isn't over when the broker ends: it waits on, and the client may come back.
+  @Test(arguments: [false, true], [false, true])
+  func aWillWaitsForItsClientOverTheEndOfTheBroker(isBack: Bool, orderly: Bool) throws {
+    let watcher = session("w")
+    watcher.subscribe("gone/+", .atLeastOnce)
+    watcher.settle()
+    var will = MQTTConnect.Will(topic: "gone/c", payload: Array("dead".utf8), qos: .atLeastOnce)
+    will.properties.append(.willDelay, 100)
+    let client = MQTTClient.connected(door, "c", clean: false, expiry: 3600, will: will)
+    client.bytes.abort()
+    watcher.settle()
+    try door.restart(orderly: orderly)
+    if isBack { #expect(session("c").take() == ["connack 0 present"]) }
+    let again = session("w")
+    again.settle(.seconds(60))
+    #expect(messages(again) == [])
+    again.settle(.seconds(60))
+    #expect(messages(again) == (isBack ? [] : ["publish gone/c \"dead\" 1"]))
+  }
+
+  /// What ends with its connection isn't written.
+  @Test func aClientWithoutAKeptSessionWritesNothing() throws {
+    session("kept").disconnect()
+    door.settle(.seconds(1))
+    let before = try NativeClient(door).show("mqtt.sessions").summary.nextOffset
+    for (id, qos) in [("a", MQTTQoS.atLeastOnce), ("b", .exactlyOnce), ("a", .exactlyOnce)] {
+      let client = MQTTClient.connected(door, id)
+      client.subscribe("t", qos)
+      client.publish("t", "x", qos, 1)
+      for _ in 0..<3 { client.settle() }
+      #expect(messages(client) == ["publish t \"x\" \(qos.rawValue)"])
+    }
+    #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset == before)
+    // Where there is a session, it ends.
+    MQTTClient.connected(door, "kept").disconnect()
+    door.settle(.seconds(1))
+    #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset > before)
+    try door.restart()
+    #expect(session("kept").take() == ["connack 0"])
+  }
+
+  /// An operator has deleted the topic: the sessions are written again.
+  @Test func sessionsOutliveTheirTopic() throws {
+    for id in ["a", "b"] {
+      let client = session(id)
+      client.subscribe("t", .atLeastOnce)
+      client.disconnect()
+    }
+    let held = session("held")
+    held.subscribe("t", .atLeastOnce)
+    held.settle(.seconds(1))
+    let native = try NativeClient(door)
+    native.send(TopicDelete(topic: "mqtt.sessions"), stream: 9)
+    native.settle(.seconds(5))
+    held.subscribe("u", .atLeastOnce, 2)
+    held.settle(.seconds(1))
+    #expect(held.take().last == "suback 2 [1]")
+    for _ in 0..<2 {
+      try door.restart()
+      let publisher = MQTTClient.connected(door, "p")
+      for (number, topic) in ["t", "u"].enumerated() {
+        publisher.publish(topic, topic, .atLeastOnce, UInt16(number + 1))
+      }
+      publisher.settle()
+      for (id, topics) in [("a", ["t"]), ("b", ["t"]), ("held", ["t", "u"])] {
+        let client = session(id)
+        client.settle(.seconds(1))
+        #expect(client.take() == ["connack 0 present"] + topics.map { "publish \($0) \"\($0)\" 1" })
+        client.settle(.seconds(1))
+      }
+    }
+  }
+
   @Test func wildcardsDoNotSelectTheTopicsOfTheDoors() throws {
     let client = session()
     client.subscribe("#", .exactlyOnce)

@@ -127,7 +127,7 @@ import Testing
     #expect(retained() == ["publish state/c \"gone\" 1 retained"])
   }
 
-  @Test func theLogStaysShort() throws {
+  @Test func theTopicHasTheNewestMessagesOnly() throws {
     let client = publisher()
     client.publish("state/first", "1", .atLeastOnce, 60_000, retained: true)
     for number in 1...3000 {
@@ -135,13 +135,15 @@ import Testing
       client.settle(.milliseconds(5))
     }
     client.settle()
-    let topic = try NativeClient(door).show("mqtt.retained-log").summary
-    #expect(topic.nextOffset > 3000)
-    #expect(topic.nextOffset - topic.firstOffset < 1500)
-    try door.restart()
-    let messages = retained()
-    let newest = (0..<5).map { "publish state/\($0) \"\($0 == 0 ? 3000 : 2995 + $0)\" 1 retained" }
-    #expect(messages == newest + ["publish state/first \"1\" 1 retained"])
+    for _ in 0..<2 {
+      let topic = try NativeClient(door).show("mqtt.retained").summary
+      #expect(topic.nextOffset == 3001)
+      #expect(topic.records == 6)
+      let messages = retained()
+      let newest = (0..<5).map { "publish state/\($0) \"\($0 == 0 ? 3000 : 2995 + $0)\" 1 retained" }
+      #expect(messages == newest + ["publish state/first \"1\" 1 retained"])
+      try door.restart()
+    }
   }
 
   @Test func manyMessagesComeBack() throws {

@@ -35,6 +35,13 @@ import Testing
     }
   }
 
+  private static func snapshot(_ roster: MQTTRoster, partBytes: Int) -> [[UInt8]] {
+    var writer = MQTTRoster.SnapshotWriter(roster)
+    var parts: [[UInt8]] = []
+    while let part = writer.next(bytes: partBytes) { parts.append(part) }
+    return parts
+  }
+
   private static func log() -> Log {
     let log = Log()
     for process in [1, 2, 3] as [UInt64] { log.write(process, .hello(node: "n\(process)", time: 0), nil) }
@@ -50,6 +57,44 @@ import Testing
 
   private static func claim(_ process: UInt64, _ number: UInt64) -> MQTTClaim {
     MQTTClaim(process: process, number: number)
+  }
+
+  /// Entries without connections are packed: what is read of them is what was written.
+  @Test func sessionsThatWereLeftAreAsTheyWereLeft() throws {
+    let log = Self.log()
+    var sessions: [MQTTHub.Key: MQTTKeptSession] = [:]
+    for round in 0..<3 {
+      for number in 0..<20 {
+        let key = MQTTHub.Key(identity: "", clientID: "c\(number)")
+        var session = MQTTKeptSession(
+          state: [1, 2, 3], producer: UInt64(number), topics: [:], positions: [:], exact: [:], expiry: 60)
+        for topic in 0..<(number + round) % 7 {
+          session.topics[UInt32(topic)] = MQTTKnownTopic(name: "t.\(topic * (round + 1))", epoch: 9)
+          session.positions[1, default: MQTTPositions()].offsets[UInt32(topic)] = UInt64(topic * 1000)
+        }
+        log.write(1, .claim(number: UInt64(round), isClean: false), key)
+        for case .granted(_, _, let state, let leftAt, _) in log.take() {
+          #expect(leftAt == (round == 0 ? nil : Int64(round - 1)))
+          #expect((try? MQTTKeptSession(decoding: state.bytes)) == sessions[key])
+        }
+        log.write(
+          1, .release(number: UInt64(round), MQTTRosterState(session), time: Int64(round), mourns: false),
+          key)
+        sessions[key] = session
+      }
+      var restored = try MQTTRoster(parts: Self.snapshot(log.roster, partBytes: 500))
+      for (key, session) in sessions {
+        #expect(try MQTTKeptSession(decoding: #require(restored.entries[key]).state.bytes) == session)
+      }
+      #expect(restored.tally == log.roster.tally)
+      #expect(restored.tally.count == 20)
+      #expect(restored.entries.expired(at: Int64(60_000 + round)).count == 20)
+      #expect(restored.entries.expired(at: 59_000).isEmpty)
+      // Their topics go with them.
+      for key in sessions.keys { restored.restore(MQTTRoster.Entry(), key) }
+      #expect(restored.entries == MQTTRosterEntries())
+      #expect(restored.tally.bytes == 0)
+    }
   }
 
   @Test func theNextConnectionHasWhatTheOneBeforeItHasWrittenLast() {
@@ -127,7 +172,7 @@ import Testing
       let bytes = [UInt8](repeating: 1, count: number % 2 == 0 ? 900 : 5000)
       log.write(1, .state(number: number, MQTTRosterState(bytes: bytes, expiry: 60)), key)
     }
-    let parts = log.roster.snapshot(partBytes: 2000)
+    let parts = Self.snapshot(log.roster, partBytes: 2000)
     #expect(parts.allSatisfy { $0.count < 5100 }, "\(parts.map(\.count))")
     #expect((try? MQTTRoster(parts: parts))?.entries == log.roster.entries)
   }
@@ -228,7 +273,7 @@ import Testing
           claim.process, .release(number: claim.number, state, time: Int64(step), mourns: true), chosen)
       case 8: log.write(claim.process, .seize(number: claim.number), chosen)
       case 9:
-        if let (key, entry) = roster.entries.first(where: { !$0.value.due.isEmpty }),
+        if let (key, entry) = roster.entries.first(where: { !$0.entry.due.isEmpty }),
           let will = entry.due.first
         {
           log.write(process, .willDone(will.claim), key)
@@ -238,17 +283,17 @@ import Testing
         for (key, record) in log.records.suffix(3) { log.write(record, key) }
       default:
         let offset = log.records.count
-        for (index, part) in roster.snapshot(partBytes: 40).enumerated() {
+        for (index, part) in Self.snapshot(roster, partBytes: 40).enumerated() {
           log.write(process, .snapshot(offset: UInt64(offset), part: UInt32(index), bytes: part), nil)
           if random.next() % 3 == 0 {
             log.write(process, .claim(number: UInt64(1000 + offset + index), isClean: false), key())
           }
         }
-        let parts = roster.snapshot(partBytes: 40).count
+        let parts = Self.snapshot(roster, partBytes: 40).count
         log.write(process, .snapshotEnd(offset: UInt64(offset), parts: UInt32(parts)), nil)
         snapshots.append(offset)
       }
-      for entry in log.roster.entries.values {
+      for (_, entry) in log.roster.entries {
         for claim in [entry.holder, entry.waiting?.claim].compactMap(\.self) {
           #expect(log.roster.processes[claim.process] != nil)
         }

@@ -35,7 +35,7 @@ public struct MQTTLimits: Hashable, Sendable {
   public var subscriptions = 10_000
   /// Sessions that are kept beyond their connections, at a time.
   public var sessions = 1_000_000
-  /// The memory that they take, in bytes: of their encoded values, their names, and ``sessionOverhead`` each. A client that wants one more, or one with more
+  /// The memory that they take, in bytes: of their encoded values, their names, and 200 bytes each. A client that wants one more, or one with more
   /// subscriptions, is refused beyond it.
   public var sessionBytes = 1 << 30
   /// The memory of wills whose delay isn't over, in bytes. Beyond it a will is published as soon as its client is gone.

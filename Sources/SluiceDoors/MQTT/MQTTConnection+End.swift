@@ -46,8 +46,8 @@ extension MQTTConnection {
     leaveWhenDone()
   }
 
-  /// Whether CONNACK was sent: at a node of a cluster it waits until the session is the log's.
-  private var isAnswered: Bool { part == nil || keeping.map { $0.kept > 0 } ?? true }
+  /// Whether CONNACK was sent: it waits until the session is the log's.
+  private var isAnswered: Bool { hold == nil || keeping.map { $0.kept > 0 } ?? true }
 
   private func leaveHub(_ departure: MQTTDeparture?) {
     guard let key else { return }
@@ -61,19 +61,14 @@ extension MQTTConnection {
       kept = nil
     }
     // The broker stops: what is owed then, the will among it, is for the next process.
-    let isStopping = !opensStreams
-    if !isStopping { kept?.leftAt = loop.wallClock }
-    if isStopping, keeping != nil, departure.will != nil {
-      kept = kept ?? keptSession([], expiry: 0)
-      kept?.will = departure.will
-    }
-    if part != nil, let will = departure.will, !isSurrendered || isForgotten || departure.willDelay == 0 {
-      // Whatever becomes of this node, the will is published by another one.
+    let isStopping = !opensStreams && part == nil && keeping != nil
+    if hold != nil, let will = departure.will, !isSurrendered || isForgotten || departure.willDelay == 0 {
+      // Whatever becomes of this process, the will is published by another one.
       kept = kept ?? keptSession([], expiry: 0)
       kept?.will = will
     }
     let mourns = !isSurrendered && departure.will != nil && departure.willDelay > 0
-    hub.leave(key, self, kept: kept, mourns: mourns)
+    hub.leave(key, self, kept: kept, mourns: mourns, isStopping: isStopping)
   }
 
   /// Another connection takes the session.
@@ -121,7 +116,7 @@ extension MQTTConnection {
 
   func finish() {
     guard phase == .leaving else { return }
-    if part != nil { endWill() }
+    if hold != nil { endWill() }
     phase = .closed
     cancelTimers()
     link.end(error)
@@ -166,7 +161,7 @@ extension MQTTConnection {
     publishing?.byStream.values.contains { $0.role == .will && !$0.isInLog } ?? false
   }
 
-  /// At a node of a cluster: the others needn't publish the will, if it is in the log.
+  /// No other process needs to publish the will, if it is in the log.
   private func endWill() {
     guard let sentWill = leaving?.sentWill else { return }
     if awaitsWill {

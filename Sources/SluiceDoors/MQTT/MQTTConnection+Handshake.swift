@@ -49,7 +49,8 @@ extension MQTTConnection {
     let clientID = connect.clientID.isEmpty ? Self.newClientID() : connect.clientID
     let key = MQTTHub.Key(identity: welcome.identity, clientID: clientID)
     self.key = key
-    hub.attach(key, to: self, isClean: connect.cleanStart) { [self] kept in
+    let isKept = isLasting || keeping != nil
+    hub.attach(key, to: self, isClean: connect.cleanStart, isKept: isKept) { [self] kept in
       admit(clientID, connect.cleanStart ? nil : kept)
     }
   }
@@ -67,7 +68,7 @@ extension MQTTConnection {
       if let key { hub.detach(key, self) }
       return
     }
-    if isLasting, kept == nil, let key, !hub.hasRoom(for: key, at: loop.wallClock) {
+    if isLasting, kept == nil, let key, !hub.hasRoom(for: key) {
       refuse(Self.noRoom.reason, Self.noRoom.message)
       return endTurn()
     }
@@ -77,7 +78,6 @@ extension MQTTConnection {
     } else if isLasting {
       progress = MQTTProgress(producer: UInt64.random(in: 1 ... .max))
     }
-    if keeping == nil, kept == nil, part == nil { hub.put(nil, of: self) }
     // CONNACK says that there is a session: it has to be there then.
     keeping?.want()
     let now = loop.now.nanoseconds

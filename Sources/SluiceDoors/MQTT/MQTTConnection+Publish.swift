@@ -7,13 +7,21 @@ extension MQTTConnection {
   /// The topic that has the retained messages of all others: a record for each, whose key is the topic's name, in a compact topic.
   static let retainedTopic = "mqtt.retained"
 
-  /// Its settings: in memory, whatever the broker's topics are by default.
-  static var retainedSettings: TopicSettings {
+  /// Its settings on one node: as durable as the broker is, whatever its topics are by default.
+  static func retainedSettings(isDurable: Bool) -> TopicSettings {
     var settings = TopicSettings()
     settings.compact = true
     settings.storage = .memory
+    guard isDurable else { return settings }
+    (settings.storage, settings.sync) = (.durable, .always)
+    (settings.replayRecords, settings.replayBytes) = (mostRetained, mostRetainedBytes)
+    settings.replayAge = TopicSettings.unlimited
     return settings
   }
+
+  /// Retained messages that a store keeps, and their bytes: beyond that the oldest are dropped.
+  private static let mostRetained: UInt64 = 1_000_000
+  private static let mostRetainedBytes: UInt64 = 256 << 20
 
   /// The header of a record that tells a client its own messages from others.
   static let publisherHeader = MQTTRecordHeaders.publisher
@@ -114,12 +122,12 @@ extension MQTTConnection {
     let ownProducer: UInt64 =
       switch publication.role {
       case .topic: progress?.producer ?? 0
-      case .will: part?.claim?.producer ?? 0
+      case .will: hold?.claim?.producer ?? 0
       case .retained: 0
       }
     link.send(
       PublishOpen(
-        topic: publication.topic, acknowledgement: isRetained && part != nil ? .durable : .received,
+        topic: publication.topic, acknowledgement: isRetained && hub.isDurable ? .durable : .received,
         producer: ownProducer, settings: settings),
       stream: stream)
   }
@@ -134,8 +142,8 @@ extension MQTTConnection {
       if will.isRetained { retain(message, topic) }
       let publication = MQTTPublication(.will, topic: topic)
       open(publication)
-      // At a node of a cluster it is in the log once, whichever node publishes it.
-      append(message, MQTTToken(sentAt: part?.claim.map { _ in 0 }), to: publication)
+      // It is in the log once, whichever process publishes it.
+      append(message, MQTTToken(sentAt: hold?.claim.map { _ in 0 }), to: publication)
     }
   }
 
@@ -178,8 +186,7 @@ extension MQTTConnection {
     if !waitingRequests.isEmpty { hasNews = true }
     if done.isEmpty { return }
     hasNews = true
-    if publication.role == .retained { return awaitCopies(done, at: ack.lastOffset) }
-    later.append(.done(done))
+    later.append(publication.role == .retained ? .copied(done.map(\.packetID)) : .done(done))
     runLater()
   }
 

@@ -13,7 +13,7 @@ extension MQTTConnection {
     let number = request.number
     guard mayHave(request) else { return answer(number, Self.unreadable) }
     if isLasting, !request.isResumed, subscriptions[number] == nil, let key,
-      !hub.hasRoom(for: key, growing: true, at: loop.wallClock)
+      !hub.hasRoom(for: key, growing: true)
     {
       return answer(number, Self.noRoom)
     }
@@ -227,8 +227,8 @@ extension MQTTConnection {
   }
 
   static func isHidden(_ name: String) -> Bool {
-    MQTTSystemTopic.isReserved(broker: name) || name == retainedTopic || name == MQTTRetainedStore.topic
-      || name == MQTTSessionStore.topic
+    MQTTSystemTopic.isReserved(broker: name) || name == retainedTopic || name == MQTTRosterLog.topic
+      || name == MQTTFormerRetained.topic
   }
 
   func matched(_ stream: UInt32, _ matched: Matched) {

@@ -115,6 +115,8 @@ final class MQTTConnection: @unchecked Sendable {
   var progress: MQTTProgress?
   /// What is on its way to the store, and what waits for it; nil where nothing outlives the broker.
   var keeping: MQTTKeeping?
+  /// The claim to the session; nil for a connection that needs none.
+  var hold: MQTTHold?
   /// What there is at a node of a cluster only.
   var part: MQTTClusterPart?
   @OutOfLine var will: MQTTConnect.Will? = nil
@@ -129,7 +131,7 @@ final class MQTTConnection: @unchecked Sendable {
 
   convenience init(_ handle: MQTTHandle) {
     self.init(handle, MQTTSession(handle.shared.rules, now: handle.loop.now.nanoseconds))
-    part = hub.cluster.map { MQTTClusterPart(number: $0.newNumber()) }
+    if hub.replica != nil { part = MQTTClusterPart() }
   }
 
   init(_ handle: MQTTHandle, _ session: MQTTSession) {

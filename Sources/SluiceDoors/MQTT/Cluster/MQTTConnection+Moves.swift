@@ -5,20 +5,12 @@ import SluiceWire
 
 /// What a connection has at a node of a cluster only.
 final class MQTTClusterPart {
-  /// The number of the connection's claim to its session.
-  let number: UInt64
-  /// The claim, once the session is the connection's.
-  var claim: MQTTClaim?
   /// Retained messages from this process' copy that are on their way to the client.
   var localFeeds: [MQTTFeed] = []
   /// Numbers for what has no stream of the broker.
   private var lastStream = MQTTClusterPart.firstStream
 
   private static let firstStream: UInt32 = 1 << 31
-
-  init(number: UInt64) {
-    self.number = number
-  }
 
   /// A number that no stream of the broker has.
   func newStream() -> UInt32 {

@@ -7,6 +7,7 @@ import SluiceWire
 final class MQTTQuietExtras {
   let session: MQTTSession.Extras?
   let publishing: MQTTPublishing?
+  let hold: MQTTHold?
   let progress: MQTTProgress?
   let keeping: MQTTKeeping?
   let will: MQTTConnect.Will?
@@ -16,11 +17,14 @@ final class MQTTQuietExtras {
   fileprivate init?(_ connection: MQTTConnection) {
     session = connection.session.extras
     publishing = connection.publishing
+    hold = connection.hold
     progress = connection.progress
     keeping = connection.keeping
     will = connection.will
     mark = connection.mark
-    if session == nil, publishing == nil, progress == nil, keeping == nil, will == nil, mark == nil {
+    if session == nil, publishing == nil, hold == nil, progress == nil, keeping == nil, will == nil,
+      mark == nil
+    {
       return nil
     }
   }
@@ -67,9 +71,8 @@ extension MQTTConnection {
       && fetches.isEmpty
       && pendingBytes == 0 && credit >= 0 && !hasNews && !areClosing && !isSurrendered && !isCutOff
       && requested == nil && error == nil && leaving == nil
-      // At a node of a cluster other nodes may refer to it.
-      && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true
-      && areSubscriptionsQuiet
+      // At a node of a cluster its topics may move.
+      && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true && areSubscriptionsQuiet
   }
 
   private var areSubscriptionsQuiet: Bool {
@@ -143,7 +146,8 @@ extension MQTTConnection {
       subscriptions[number] = subscription
     }
     guard let extras else { return }
-    (publishing, progress, keeping, will) = (extras.publishing, extras.progress, extras.keeping, extras.will)
+    (publishing, hold, progress) = (extras.publishing, extras.hold, extras.progress)
+    (keeping, will) = (extras.keeping, extras.will)
   }
 }
 

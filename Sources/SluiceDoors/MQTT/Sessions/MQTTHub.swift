@@ -3,26 +3,8 @@ import SluiceMQTT
 import SluiceWire
 import Synchronization
 
-/// The sessions of all clients of MQTT: which connection has one. What is kept of them is in ``MQTTSessionStore``.
-///
-/// A session belongs to an identity and a client identifier: a client with the identifier of another identity's client has a session of its own.
-/// From any thread.
+/// The sessions of all clients of MQTT: which connection of this process has one. What is kept of them is in ``MQTTSessions``. From any thread.
 final class MQTTHub: Sendable {
-  struct Key: Hashable, Sendable {
-    var identity: String
-    var clientID: String
-
-    /// Client identifiers are compared by bytes: MQTT normalises nothing.
-    static func == (left: Key, right: Key) -> Bool {
-      left.identity == right.identity && left.clientID.utf8.elementsEqual(right.clientID.utf8)
-    }
-
-    func hash(into hasher: inout Hasher) {
-      hasher.combine(identity)
-      for byte in clientID.utf8 { hasher.combine(byte) }
-    }
-  }
-
   struct Entries {
     var connections: [Key: MQTTHandle] = [:] {
       didSet { mostConnections = max(mostConnections, connections.count) }
@@ -34,7 +16,6 @@ final class MQTTHub: Sendable {
   }
 
   let entries = Mutex(Entries())
-  let store: MQTTSessionStore
   let limits: MQTTLimits
   let note: @Sendable (DoorEvent) -> Void
   let broker: DoorBroker
@@ -48,8 +29,7 @@ final class MQTTHub: Sendable {
   /// Clients of which the operator knows that they publish to topics that the broker can't name.
   private let unnamed = Mutex<Set<Key>>([])
   private static let mostUnnamed = 10_000
-  private let durableRetained = Mutex<MQTTRetainedStore?>(nil)
-  private let nodes = Mutex(Nodes())
+  private let keepers = Mutex(Keepers())
 
   /// - Parameters:
   ///   - broker: what sessions have of the broker.
@@ -62,7 +42,6 @@ final class MQTTHub: Sendable {
     self.broker = broker
     self.limits = limits
     self.note = note
-    store = MQTTSessionStore(limits, note: note)
     system.serve(self)
   }
 
@@ -86,10 +65,9 @@ final class MQTTHub: Sendable {
     waitingWillBytes.subtract(will.heldBytes, ordering: .relaxed)
   }
 
-  /// Whether there is room for a session beside the others, or for more in one; what is refused is told to the operator.
-  func hasRoom(for key: Key, growing: Bool = false, at time: Int64) -> Bool {
-    let hasRoom =
-      cluster?.hasRoom(growing: growing) ?? store.hasRoom(for: key, growing: growing, at: time)
+  /// Whether there is room for a session beside the others, or for more in one; reports a refusal to the operator.
+  func hasRoom(for key: Key, growing: Bool = false) -> Bool {
+    let hasRoom = sessions?.hasRoom(growing: growing) ?? true
     if !hasRoom { note(.mqttSessionRefused(client: key.clientID, identity: key.identity)) }
     return hasRoom
   }
@@ -132,68 +110,96 @@ final class MQTTHub: Sendable {
         reason: reason, isFirst: isFirst))
   }
 
-  /// Keeps retained messages over the end of the process; nil where nothing does.
-  var retained: MQTTRetainedStore? { durableRetained.withLock(\.self) }
-
-  /// Keeps sessions and retained messages in the broker's log from now on. What is there is read first.
-  ///
-  /// - Parameters:
-  ///   - loop: where the log is written and read.
-  ///   - accept: has the broker serve a connection, on `loop`.
-  func open(on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void) {
-    let retained = MQTTRetainedStore(on: loop, accept: accept)
-    durableRetained.withLock { $0 = retained }
-    let openSessions = store.open(on: loop, accept: accept)
-    loop.execute { retained.open() }
-    // The wills of the process before may be retained, too.
-    retained.whenLoaded { loop.execute(openSessions) }
-  }
-
-  /// What the hub of a cluster's node has instead of stores.
-  struct Nodes {
-    var sessions: MQTTClusterSessions?
+  /// What keeps sessions and retained messages.
+  private struct Keepers {
+    var sessions: MQTTSessions?
     var replica: MQTTRetainedReplica?
   }
 
-  func open(_ nodes: Nodes) { self.nodes.withLock { $0 = nodes } }
+  /// Keeps sessions from now on: in the broker's log, with the other nodes of a cluster, or in memory.
+  ///
+  /// - Parameters:
+  ///   - cluster: nil for a broker of one node.
+  ///   - isStored: whether the broker has a store.
+  ///   - loop: where the log is written and read.
+  ///   - accept: passes a connection to the broker, on `loop`.
+  func open(
+    _ cluster: DoorCluster?, isStored: Bool, on loop: any EventLoop,
+    accept: @escaping @Sendable (any ByteStream) -> Void
+  ) {
+    let sessions = MQTTSessions(cluster, self, isStored: isStored, on: loop, accept: accept)
+    var replica: MQTTRetainedReplica?
+    if cluster != nil {
+      replica = MQTTRetainedReplica(on: loop, accept: accept) { [weak sessions] in
+        sessions?.isFirst ?? false
+      }
+    }
+    keepers.withLock { [replica] in $0 = Keepers(sessions: sessions, replica: replica) }
+    loop.execute { [replica] in
+      guard isStored, cluster == nil else {
+        sessions.open()
+        replica?.open()
+        return
+      }
+      // The wills of the process before may be retained, too.
+      MQTTFormerRetained.takeOver(on: loop, accept: accept) { sessions.open() }
+    }
+  }
 
-  /// The sessions of a cluster; nil on one node.
-  var cluster: MQTTClusterSessions? { nodes.withLock(\.sessions) }
+  /// Nil before ``open(_:isStored:on:accept:)``.
+  var sessions: MQTTSessions? { keepers.withLock(\.sessions) }
 
-  /// The retained messages of a cluster; nil on one node.
-  var replica: MQTTRetainedReplica? { nodes.withLock(\.replica) }
+  /// The retained messages of a cluster; nil on one node, where they are the broker's own.
+  var replica: MQTTRetainedReplica? { keepers.withLock(\.replica) }
 
-  /// Gives a session to a new connection: the connection that had it, if any, ends first.
+  /// Whether sessions and retained messages outlive the process.
+  var isDurable: Bool { sessions?.isDurable ?? false }
+
+  /// The settings of the topic of retained messages.
+  var retainedSettings: TopicSettings {
+    replica == nil ? MQTTConnection.retainedSettings(isDurable: isDurable) : .untilTrimmed
+  }
+
+  /// Gives a session to a new connection, wherever the connection is that has it: that one ends first, and writes what it leaves.
   ///
   /// - Parameters:
   ///   - isClean: whether the client begins a new session, which ends a former one.
+  ///   - isKept: whether something of the session outlives the connection or the process.
   ///   - completion: called on the loop of `connection` with what is kept.
   func attach(
-    _ key: Key, to connection: MQTTConnection, isClean: Bool,
+    _ key: Key, to connection: MQTTConnection, isClean: Bool, isKept: Bool,
     _ completion: @escaping @Sendable (MQTTKeptSession?) -> Void
   ) {
-    if let cluster { return attach(key, to: connection, isClean: isClean, cluster, completion) }
-    let (former, mourner) = entries.withLock { entries in
-      (
-        entries.connections.updateValue(connection.handle, forKey: key),
-        entries.mourners.removeValue(forKey: key)
-      )
+    let (handle, loop) = (connection.handle, connection.loop)
+    let former = entries.withLock { $0.connections.updateValue(handle, forKey: key) }
+    guard let sessions else { return completion(nil) }
+    let number = sessions.newNumber()
+    connection.hold = MQTTHold(number: number)
+    let claim = { @Sendable in
+      sessions.claim(number, key, by: handle, isClean: isClean, isKept: isKept) { claim, kept in
+        loop.execute {
+          connection.hold?.claim = claim
+          if claim == nil { connection.hold = nil }
+          completion(isClean ? nil : kept)
+        }
+      }
     }
-    // The will of a session that goes on isn't published; that of one that ends is, now.
-    mourner?.loop.execute { mourner?.settleWill(publishing: isClean) }
-    let loop = connection.loop
-    let complete = { @Sendable [store] in
-      loop.execute { completion(isClean ? nil : store.session(key, at: loop.wallClock)) }
-    }
-    guard let former else {
-      guard isClean else { return store.whenLoaded(complete) }
-      guard let retained else { return complete() }
-      return retained.whenLoaded(complete)
-    }
+    guard let former else { return claim() }
     former.loop.execute {
       former.connection?.surrender(isClean: isClean)
-      complete()
+      claim()
     }
+  }
+
+  /// Keeps a connection's session, or nothing more of it. On its loop.
+  ///
+  /// - Parameter completion: called with whether it is kept, on any loop; not called if the session isn't the connection's any more.
+  func put(
+    _ session: MQTTKeptSession?, of connection: MQTTConnection,
+    _ completion: @escaping @Sendable (Bool) -> Void = { _ in }
+  ) {
+    guard let key = connection.key, let hold = connection.hold else { return }
+    sessions?.put(session, of: key, hold.number, completion)
   }
 
   /// A connection has ended.
@@ -201,7 +207,16 @@ final class MQTTHub: Sendable {
   /// - Parameters:
   ///   - kept: what is left of its session; nil where nothing is.
   ///   - mourns: whether the connection will publish its will later, and has to know when the client is back before.
-  func leave(_ key: Key, _ connection: MQTTConnection, kept: MQTTKeptSession?, mourns: Bool) {
+  ///   - isStopping: whether the broker stops: then the next process ends the session's connection at its start, and publishes its will.
+  func leave(
+    _ key: Key, _ connection: MQTTConnection, kept: MQTTKeptSession?, mourns: Bool, isStopping: Bool
+  ) {
+    // Before the next connection can have the session.
+    if isStopping {
+      put(kept, of: connection)
+    } else if let hold = connection.hold {
+      sessions?.release(kept, of: key, hold.number, at: connection.loop.wallClock)
+    }
     entries.withLock { entries in
       if entries.connections[key] === connection.handle { entries.connections[key] = nil }
       if mourns {
@@ -210,18 +225,12 @@ final class MQTTHub: Sendable {
         entries.mourners[key] = nil
       }
     }
-    let time = connection.loop.wallClock
-    if let cluster, let part = connection.part {
-      return cluster.release(kept, of: key, part.number, at: time)
-    }
-    store.put(kept, of: key, at: time)
-    store.sweep(at: time)
   }
 
   /// A connection has ended before its client was told that it has its session, or without the session.
   func detach(_ key: Key, _ connection: MQTTConnection) {
-    if let cluster, let part = connection.part {
-      cluster.giveUp(key, part.number, at: connection.loop.wallClock)
+    if let hold = connection.hold {
+      sessions?.giveUp(key, hold.number, at: connection.loop.wallClock)
     }
     entries.withLock { entries in
       if entries.connections[key] === connection.handle { entries.connections[key] = nil }
@@ -233,5 +242,16 @@ final class MQTTHub: Sendable {
     entries.withLock { entries in
       if entries.mourners[key] === connection { entries.mourners[key] = nil }
     }
+  }
+}
+
+/// A connection's claim to its session.
+final class MQTTHold {
+  let number: UInt64
+  /// Nil until the session is the connection's.
+  var claim: MQTTClaim?
+
+  init(number: UInt64) {
+    self.number = number
   }
 }

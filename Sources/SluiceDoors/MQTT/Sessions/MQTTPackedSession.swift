@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// A session of a client that is away, as it stays in memory: topics that other sessions have places in as well aren't in it, only their numbers.
+/// A session of a client that is away, as a roster keeps it in memory: topics are in it by their numbers in ``MQTTSharedTopics``.
 ///
 /// ```
 ///  topics     count, then the session's number of each and that of ``MQTTSharedTopics``
@@ -84,11 +84,6 @@ struct MQTTSharedTopics {
   private var numbers: [MQTTKnownTopic: UInt32] = [:]
   private var topics: [(topic: MQTTKnownTopic, uses: Int)?] = []
   private var free: [UInt32] = []
-  /// What they count, in bytes.
-  private(set) var bytes = 0
-
-  /// What a topic takes beside its name, in bytes.
-  private static let overhead = 120
 
   var count: Int { numbers.count }
 
@@ -111,7 +106,6 @@ struct MQTTSharedTopics {
     }
     topics[Int(number)] = (topic, 1)
     numbers[topic] = number
-    bytes += topic.name.utf8.count + Self.overhead
     return number
   }
 
@@ -125,6 +119,5 @@ struct MQTTSharedTopics {
     topics[Int(number)] = nil
     numbers[topic] = nil
     free.append(number)
-    bytes -= topic.name.utf8.count + Self.overhead
   }
 }

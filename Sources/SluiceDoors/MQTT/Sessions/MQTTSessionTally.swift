@@ -1,4 +1,4 @@
-/// How many sessions are kept beyond their connections, and what they count in bytes: what ``MQTTLimits`` bounds, on one node and in a cluster.
+/// How many sessions are kept beyond their connections, and what they count in bytes: what ``MQTTLimits`` bounds.
 struct MQTTSessionTally: Hashable, Sendable {
   private(set) var count = 0
   private(set) var bytes = 0
@@ -13,9 +13,6 @@ struct MQTTSessionTally: Hashable, Sendable {
     count += (cost == nil ? 0 : 1) - (former == nil ? 0 : 1)
     bytes += (cost ?? 0) - (former ?? 0)
   }
-
-  /// Bytes that belong to no session alone come, or go.
-  mutating func add(shared change: Int) { bytes += change }
 }
 
 extension MQTTLimits {

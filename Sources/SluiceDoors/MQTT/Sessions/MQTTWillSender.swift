@@ -1,125 +1,106 @@
 import SluiceAccess
 import SluiceIO
 import SluiceMQTT
-import SluiceSession
 import SluiceWire
 
-/// Publishes the will of a client whose connection the broker has closed, on a connection in memory of its own, by the client's identity: what that may
-/// not publish, its will isn't either. Permissions that came with a token are gone with the connection.
+/// Publishes the will of a client whose connection the broker has closed, by the client's identity: what the client may not publish, its will isn't either.
+/// Permissions that came with a token are gone with the connection.
 ///
-/// Belongs to its loop. Lives until the will is in the log, is refused, or the broker stops.
-final class MQTTWillSender: DoorLinkClient {
-  private let key: MQTTHub.Key
-  private let will: MQTTConnect.Will
-  /// At a node of a cluster: the number that the will is published once by, and what is told whether it is over; otherwise nil.
-  private let producer: UInt64?
-  private var completion: ((Bool) -> Void)?
-  private var link: DoorLink?
-  private var native = ClientSession()
-  private var publications: [UInt32: MQTTPublication] = [:]
+/// Belongs to its loop. Keeps itself until the will is in its topics, is refused, or the broker stops.
+final class MQTTWillSender {
+  /// A topic that gets a record of the will.
+  private final class Part: TopicPortUser {
+    var port: TopicPort?
+    /// Called once, with whether the record is in the topic or was refused.
+    var done: ((Bool) -> Void)?
 
-  private init(
-    _ will: MQTTConnect.Will, of key: MQTTHub.Key, producer: UInt64?, _ completion: ((Bool) -> Void)?
-  ) {
-    self.will = will
-    self.key = key
-    self.producer = producer
-    self.completion = completion
+    func portStored(_ count: Int) { end(true) }
+
+    func portEnded(_ error: ErrorCode) { end(error != .shuttingDown) }
+
+    private func end(_ isOver: Bool) {
+      port.take()?.close()
+      done.take()?(isOver)
+    }
   }
+
+  private var parts: [Part] = []
+  private var isOver = true
+  private var completion: ((Bool) -> Void)?
 
   /// - Parameters:
-  ///   - accept: has the broker serve a connection on `loop`, which keeps the sender.
-  ///   - producer: at a node of a cluster: the will is in its topic once, however often it is published with that number.
-  ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false where it has to be published again.
+  ///   - producer: the will is in its topic once, however often it is published with that number; nil for any number.
+  ///   - retainedSettings: of the topic of retained messages.
+  ///   - accept: passes a connection to the broker, on `loop`.
+  ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false if it has to be published again.
   static func publish(
-    _ will: MQTTConnect.Will, of key: MQTTHub.Key, on loop: any EventLoop, producer: UInt64? = nil,
-    accept: (any ByteStream) -> Void, _ completion: ((Bool) -> Void)? = nil
+    _ will: MQTTConnect.Will, of key: MQTTHub.Key, on loop: any EventLoop, producer: UInt64?,
+    retainedSettings: TopicSettings, accept: @escaping (any ByteStream) -> Void,
+    _ completion: @escaping (Bool) -> Void
   ) {
-    let sender = MQTTWillSender(will, of: key, producer: producer, completion)
-    let link = DoorLink(
-      sender, isInternal: true, peer: .door(.mqtt, "127.0.0.1", port: 0, isSecure: false), on: loop)
-    sender.link = link
-    accept(link)
-  }
-
-  func linkStarted() {
-    link?.send(
-      Hello(
-        maximumFrame: DoorLink.maximumFrame, keepalive: 0, name: "will of MQTT",
-        credentials: .node(
-          onBehalfOf: key.identity, carrying: CarriedPermissions.encoded(client: key.clientID))), stream: 0)
-    link?.wake()
-  }
-
-  func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool {
-    guard let action = try? unsafe native.receive(header, body, at: 0) else {
-      end()
-      return true
-    }
-    switch action {
-    case .opened: open()
-    case .publicationOpened(let stream, let frame):
-      _ = publications[stream]?.opened(next: frame.nextSequence)
-    case .acknowledged(let stream, let ack): _ = publications[stream]?.acknowledged(through: ack.through)
-    case .refused(let stream, let fault):
-      if fault.code.holdsPublications { tell(false) }
-      publications[stream] = nil
-    case .ended(let stream, _): publications[stream] = nil
-    case .goAway, .failed:
-      tell(false)
-      publications = [:]
-    default: break
-    }
-    return true
-  }
-
-  private func open() {
-    guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return }
+    guard let topic = try? MQTTTopicName.brokerName(will.topic) else { return completion(true) }
+    let sender = MQTTWillSender()
+    sender.completion = completion
+    var terms = TopicPort.Terms(
+      topic: topic, identity: key.identity, name: "will of MQTT", user: key.clientID, settings: TopicSettings())
+    terms.acknowledgement = .received
+    terms.reads = false
+    terms.producer = producer ?? UInt64.random(in: 1 ... .max)
+    terms.isFinal = { $0.endsWill }
     will.withMessage { message in
       if will.isRetained {
-        open(MQTTPublication(.retained, topic: MQTTConnection.retainedTopic), message, topic)
+        var copy = terms
+        (copy.topic, copy.producer, copy.settings) = (MQTTConnection.retainedTopic, 0, retainedSettings)
+        sender.add(message, key: topic, TopicPort(copy, user: sender.newPart(), on: loop, accept: accept))
       }
-      open(MQTTPublication(.will, topic: topic), message, nil)
+      sender.add(message, key: nil, TopicPort(terms, user: sender.newPart(), on: loop, accept: accept))
     }
+    sender.begin()
   }
 
-  private func open(_ publication: MQTTPublication, _ message: MQTTPublish, _ key: String?) {
-    let isOnce = key == nil && producer != nil
-    guard let stream = native.openPublication(),
-      publication.append(message, key: key, MQTTToken(sentAt: isOnce ? 0 : nil))
-    else { return }
-    publication.stream = stream
-    publications[stream] = publication
-    let settings =
-      key == nil ? TopicSettings() : producer == nil ? MQTTConnection.retainedSettings : MQTTLog.settings
-    link?.send(
-      PublishOpen(
-        topic: publication.topic, acknowledgement: .received, producer: isOnce ? producer ?? 0 : 0,
-        settings: settings), stream: stream)
+  private func newPart() -> Part {
+    let part = Part()
+    part.done = { [self, unowned part] isOver in ended(part, isOver) }
+    parts.append(part)
+    return part
   }
 
-  private func tell(_ isOver: Bool) { completion.take()?(isOver) }
+  private func add(_ message: MQTTPublish, key: String?, _ port: TopicPort) {
+    var record: [UInt8] = []
+    let isAppended =
+      if let key {
+        unsafe Array(key.utf8).withUnsafeBytes {
+          unsafe MQTTRecordWriter.append(message, key: $0, to: &record)
+        }
+      } else {
+        unsafe MQTTRecordWriter.append(message, to: &record)
+      }
+    // A message with more properties than a record has isn't published.
+    guard isAppended else { return _ = parts.popLast() }
+    port.append(record)
+    parts.last?.port = port
+  }
 
-  func linkWritten() {
-    guard let link, native.phase != .handshake else { return }
-    for publication in publications.values { _ = publication.send(by: &native, to: link, longest: 1 << 20) }
-    if publications.values.allSatisfy(\.isInLog) {
-      tell(true)
-      return end()
+  private func begin() {
+    guard !parts.isEmpty else { return finish() }
+    for part in parts { part.port?.open() }
+  }
+
+  private func ended(_ part: Part, _ isOver: Bool) {
+    self.isOver = self.isOver && isOver
+    parts.removeAll { $0 === part }
+    if parts.isEmpty { finish() }
+  }
+
+  private func finish() { completion.take()?(isOver) }
+}
+
+extension ErrorCode {
+  /// Whether a will isn't published because of this error. Other errors pass: the will waits.
+  fileprivate var endsWill: Bool {
+    switch self {
+    case .authenticationFailed, .accessRevoked, .permissionDenied: true
+    default: !endsConnection && !isPassing
     }
-    link.wake()
-  }
-
-  private func end() {
-    tell(false)
-    link?.end()
-    link = nil
-  }
-
-  func linkDrained() {}
-
-  func linkClosed() {
-    link = nil
-    tell(false)
   }
 }

@@ -59,7 +59,8 @@ final class MQTTRetainedCounter: DoorLinkClient, @unchecked Sendable {
 
   func linkStarted() {
     link?.send(
-      MQTTJournal.hello("mqtt-system", "figures of MQTT", MQTTConnection.retainedTopic), stream: 0)
+      TopicPort.Terms(topic: MQTTConnection.retainedTopic, identity: "mqtt-system", name: "figures of MQTT").hello,
+      stream: 0)
     link?.wake()
   }
 

@@ -87,7 +87,7 @@ final class MQTTSystemTopics: Sendable {
     }
     countRetained(of: hub, on: loop) { [weak self] count, bytes in
       guard let self else { return }
-      var figures = figures(of: hub, at: loop.wallClock)
+      var figures = figures(of: hub)
       (figures.retained, figures.retainedBytes) = (count, bytes)
       let (values, handles) = state.withLock { state in
         state.values?.update(figures, now: loop.readClock().nanoseconds)
@@ -98,14 +98,14 @@ final class MQTTSystemTopics: Sendable {
     }
   }
 
-  private func figures(of hub: MQTTHub, at time: Int64) -> MQTTFigures {
+  private func figures(of hub: MQTTHub) -> MQTTFigures {
     var figures = MQTTFigures()
     for traffic in state.withLock(\.traffic) { traffic.add(to: &figures) }
     figures.publishesDropped = UInt64(dropped.load(ordering: .relaxed))
     (figures.connected, figures.mostConnected) = hub.entries.withLock {
       ($0.connections.count, $0.mostConnections)
     }
-    (figures.disconnected, figures.expired) = hub.absences(at: time)
+    (figures.disconnected, figures.expired) = hub.sessions?.absences ?? (0, 0)
     return figures
   }
 
@@ -119,14 +119,5 @@ final class MQTTSystemTopics: Sendable {
       return found
     }
     counter.count(completion)
-  }
-}
-
-extension MQTTHub {
-  /// How many sessions have clients that are away, and how many have expired.
-  fileprivate func absences(at time: Int64) -> (away: Int, expired: Int) {
-    if let cluster { return cluster.absences }
-    store.sweep(at: time)
-    return store.absences
   }
 }

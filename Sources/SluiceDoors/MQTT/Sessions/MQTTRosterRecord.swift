@@ -15,7 +15,7 @@ struct MQTTClaim: Hashable, Sendable {
   }
 }
 
-/// A will, as the processes of a cluster keep it.
+/// A will, as the roster has it.
 struct MQTTRosterWill: Hashable, Sendable {
   /// The claim of the connection that has left it.
   var claim: MQTTClaim
@@ -24,7 +24,7 @@ struct MQTTRosterWill: Hashable, Sendable {
   var bytes: [UInt8]
 }
 
-/// What a process writes into the log of a cluster's sessions.
+/// A record of a process in the log of sessions.
 ///
 /// ```
 ///  +-----------+-----------+-----------+----+------------------+
@@ -72,6 +72,9 @@ struct MQTTRosterState: Hashable, Sendable {
   /// Nil for none.
   var will: [UInt8]?
   var willDelay: UInt32 = 0
+
+  /// What it takes, in bytes.
+  var size: Int { bytes.count + (will?.count ?? 0) }
 }
 
 // MARK: - Encoding
@@ -129,12 +132,25 @@ extension MQTTRosterRecord {
     return writer.bytes
   }
 
+  /// The record as an item of a batch, see ``BatchBuilder``.
+  func item(of key: MQTTHub.Key?) -> [UInt8] {
+    var batch = BatchBuilder()
+    let (key, value) = (key?.encoded ?? [], encoded)
+    unsafe key.withUnsafeBytes { key in
+      unsafe value.withUnsafeBytes { value in
+        // Keys and values are far below the limits of a record.
+        try? unsafe batch.append(key: key, headers: [], payload: value)
+      }
+    }
+    return batch.bytes
+  }
+
   /// Nil for what no process of this version has written.
   init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = unsafe ByteReader(bytes)
     guard (try? reader.integer("format", as: UInt8.self)) == Self.format,
       let process: UInt64 = try? reader.integer("process"),
-      let serial: UInt64 = try? reader.integer("serial"), let kind = try? Kind(&reader)
+      let serial: UInt64 = try? reader.integer("serial"), let kind = try? Kind(&reader), reader.count == 0
     else { return nil }
     self.init(process: process, serial: serial, kind: kind)
   }

@@ -15,7 +15,7 @@ import Synchronization
 /// What is below the topic's first offset was trimmed, and is nobody's message any more. A message that stands far back in the topic is written again with the
 /// header ``MQTTRecordHeaders/retainedAt``, so that all before can be trimmed: such a record counts only if the one that it names is still the newest of its key.
 // @unchecked: what isn't in `state` belongs to `loop`.
-final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
+final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   /// A retained message.
   struct Message: Sendable {
     var offset: UInt64
@@ -43,7 +43,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
 
   let loop: any EventLoop
   private let state = Mutex(State())
-  private var log: MQTTLog!
+  private var log: TopicPort!
   /// Whether this process is the one that keeps the topic short.
   private let isFirst: () -> Bool
 
@@ -52,9 +52,10 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
   ) {
     self.loop = loop
     self.isFirst = isFirst
-    log = MQTTLog(
-      MQTTConnection.retainedTopic, reader: self, identity: "mqtt-retained",
-      name: "retained messages of MQTT", on: loop, accept: accept)
+    let terms = TopicPort.Terms(
+      topic: MQTTConnection.retainedTopic, identity: "mqtt-retained", name: "retained messages of MQTT",
+      settings: .untilTrimmed)
+    log = TopicPort(terms, user: self, on: loop, accept: accept)
   }
 
   func open() {
@@ -98,7 +99,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
 
   // MARK: The log
 
-  func logBegan(first: UInt64) {
+  func portBegan(first: UInt64) {
     let epoch = log.epoch
     let released = state.withLock { state in
       state.messages = [:]
@@ -112,7 +113,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     for waiting in released { waiting.body() }
   }
 
-  func logContinues() {
+  func portContinues() {
     let epoch = log.epoch
     let due = state.withLock { state in
       state.epoch = epoch
@@ -121,7 +122,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     for body in due { body() }
   }
 
-  func logHas(_ record: BatchIterator.Record, at offset: UInt64) {
+  func portHas(_ record: BatchIterator.Record, at offset: UInt64) {
     let due = state.withLock { state in
       Self.put(record, offset, &state)
       state.next = offset + 1
@@ -163,7 +164,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     return due
   }
 
-  func logSkipped(to offset: UInt64) {
+  func portSkipped(to offset: UInt64) {
     let due = state.withLock { state in
       state.next = max(state.next, offset)
       state.messages = state.messages.filter { $0.value.offset >= offset }
@@ -172,7 +173,7 @@ final class MQTTRetainedReplica: MQTTLogReader, @unchecked Sendable {
     for body in due { body() }
   }
 
-  func logIsCurrent() {
+  func portIsCurrent() {
     state.withLock { state in (state.begin, state.removed) = (nil, []) }
   }
 

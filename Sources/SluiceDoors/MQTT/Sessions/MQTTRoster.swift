@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// The sessions of a cluster's clients: which connection of which process has each, and what is kept of it.
+/// The sessions of all clients: which connection of which process has each, and what is kept of it.
 ///
 /// A value that follows from the records of the log alone: every process that has read the same records has the same. A session has one holder, and at most
 /// one connection that waits for it.
@@ -13,7 +13,7 @@ import SluiceWire
 ///                                     held, and one waits                  ▼
 ///                                                                         held
 /// ```
-struct MQTTRoster: Hashable, Sendable {
+struct MQTTRoster: Equatable, Sendable {
   struct Process: Hashable, Sendable {
     var node: String
     /// Of its last record.
@@ -35,16 +35,7 @@ struct MQTTRoster: Hashable, Sendable {
     /// Wills that are to be published.
     var due: [MQTTRosterWill] = []
 
-    /// Whether something is kept of it, and no connection has it.
-    var isAway: Bool { holder == nil && !state.bytes.isEmpty }
-
     var isEmpty: Bool { holder == nil && waiting == nil && state.bytes.isEmpty && due.isEmpty }
-
-    /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
-    var expires: Int64? {
-      guard let leftAt, state.expiry != .max else { return nil }
-      return leftAt + Int64(state.expiry) * 1000
-    }
   }
 
   /// What comes of a record.
@@ -60,12 +51,12 @@ struct MQTTRoster: Hashable, Sendable {
     case willDropped(MQTTHub.Key, MQTTClaim)
     /// The session of a will that waits has ended.
     case willNow(MQTTHub.Key, MQTTClaim)
-    /// There are more wills to be published, or other processes to do it.
+    /// Processes have begun or ended: which one publishes the wills of those that have ended may be another one.
     case willsChanged
   }
 
   private(set) var processes: [UInt64: Process] = [:]
-  private(set) var entries: [MQTTHub.Key: Entry] = [:]
+  private(set) var entries = MQTTRosterEntries()
   /// Of the sessions that are kept, whether they have connections or not.
   private(set) var tally = MQTTSessionTally()
   /// How many of these have no connection.
@@ -74,11 +65,8 @@ struct MQTTRoster: Hashable, Sendable {
   private(set) var bereaved: Set<MQTTHub.Key> = []
 
   /// What a session counts, in bytes; nil where nothing is kept of it.
-  func cost(of key: MQTTHub.Key) -> Int? { Self.cost(of: entries[key], key) }
-
-  private static func cost(of entry: Entry?, _ key: MQTTHub.Key) -> Int? {
-    guard let state = entry?.state, !state.bytes.isEmpty else { return nil }
-    return MQTTSessionTally.cost(of: state.bytes.count + (state.will?.count ?? 0), key)
+  func cost(of key: MQTTHub.Key) -> Int? {
+    entries.size(of: key).map { MQTTSessionTally.cost(of: $0, key) }
   }
 
   /// Whether a connection has the session.
@@ -157,7 +145,6 @@ struct MQTTRoster: Hashable, Sendable {
     guard let holder = entry.holder.take() else { return }
     if mourns, let will = entry.state.will {
       entry.due.append(MQTTRosterWill(claim: holder, delay: entry.state.willDelay, bytes: will))
-      effects.append(.willsChanged)
     }
     (entry.state.will, entry.state.willDelay) = (nil, 0)
     entry.leftAt = time
@@ -190,12 +177,18 @@ struct MQTTRoster: Hashable, Sendable {
   }
 
   private mutating func set(_ entry: Entry, _ key: MQTTHub.Key) {
-    let former = entries.updateValue(entry, forKey: key)
-    tally.replace(Self.cost(of: former, key), by: Self.cost(of: entry, key))
-    awayCount += (entry.isAway ? 1 : 0) - (former?.isAway == true ? 1 : 0)
-    if entry.isEmpty { entries[key] = nil }
+    let (former, wasAway) = (cost(of: key), entries.isAway(key))
+    entries[key] = entry.isEmpty ? nil : entry
+    tally.replace(former, by: cost(of: key))
+    awayCount += (entries.isAway(key) ? 1 : 0) - (wasAway ? 1 : 0)
     if entry.due.isEmpty { bereaved.remove(key) } else { bereaved.insert(key) }
   }
+
+  // MARK: Snapshots
+
+  mutating func restore(_ entry: Entry, _ key: MQTTHub.Key) { set(entry, key) }
+
+  mutating func restore(_ process: Process, _ number: UInt64) { processes[number] = process }
 
   // MARK: Processes
 
@@ -210,10 +203,7 @@ struct MQTTRoster: Hashable, Sendable {
 
   private mutating func end(_ process: UInt64, at time: Int64, _ effects: inout [Effect]) -> Bool {
     guard processes.removeValue(forKey: process) != nil else { return false }
-    let keys = entries.filter {
-      $0.value.holder?.process == process || $0.value.waiting?.claim.process == process
-    }.keys.sorted()
-    for key in keys {
+    for key in entries.keys(of: process) {
       guard var entry = entries[key] else { continue }
       if entry.waiting?.claim.process == process { entry.waiting = nil }
       if entry.holder?.process == process {
@@ -234,98 +224,5 @@ struct MQTTRoster: Hashable, Sendable {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in key.encoded { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
     return candidates[Int(hash % UInt64(candidates.count))]
-  }
-}
-
-extension MQTTHub.Key: Comparable {
-  static func < (left: Self, right: Self) -> Bool {
-    (left.identity, left.clientID) < (right.identity, right.clientID)
-  }
-}
-
-// MARK: - Snapshots
-
-extension MQTTRoster {
-  /// Everything, in parts of about so many bytes.
-  func snapshot(partBytes: Int) -> [[UInt8]] {
-    var parts: [[UInt8]] = []
-    var writer = ByteWriter()
-    func end() {
-      parts.append(writer.bytes)
-      writer = ByteWriter()
-    }
-    for (number, process) in processes.sorted(by: { $0.key < $1.key }) {
-      writer.integer(UInt8(0))
-      writer.integer(number)
-      writer.string(process.node)
-      writer.integer(process.serial)
-    }
-    for (key, entry) in entries {
-      let size = entry.state.bytes.count + (entry.state.will?.count ?? 0)
-      // A part with other entries is no longer than the record of an entry may be.
-      if writer.bytes.count > 0, writer.bytes.count + size > partBytes { end() }
-      writer.integer(UInt8(1))
-      writer.string(key.identity)
-      writer.string(key.clientID)
-      entry.encode(into: &writer)
-    }
-    end()
-    return parts
-  }
-
-  /// - Throws: ``ErrorCode/malformedFrame`` for what no process has written.
-  init(parts: [[UInt8]]) throws(WireError) {
-    for part in parts {
-      try unsafe part.withUnsafeBufferPointer { part throws(WireError) in
-        var reader = unsafe ByteReader(UnsafeRawBufferPointer(part))
-        while reader.count > 0 { try self.take(&reader) }
-      }
-    }
-  }
-
-  private mutating func take(_ reader: inout ByteReader) throws(WireError) {
-    if try reader.integer("item", as: UInt8.self) == 0 {
-      let number: UInt64 = try reader.integer("process")
-      processes[number] = Process(node: try reader.string("node"), serial: try reader.integer("serial"))
-    } else {
-      let key = MQTTHub.Key(
-        identity: try reader.string("identity"), clientID: try reader.string("client identifier"))
-      set(try Entry(&reader), key)
-    }
-  }
-}
-
-extension MQTTRoster.Entry {
-  fileprivate func encode(into writer: inout ByteWriter) {
-    writer.integer(UInt8((holder == nil ? 0 : 1) | (waiting == nil ? 0 : 2) | (leftAt == nil ? 0 : 4)))
-    if let holder { writer.claim(holder) }
-    if let waiting {
-      writer.claim(waiting.claim)
-      writer.integer(UInt8(waiting.isClean ? 1 : 0))
-    }
-    if let leftAt { writer.integer(leftAt) }
-    state.encode(into: &writer)
-    writer.integer(UInt16(clamping: due.count))
-    for will in due.prefix(Int(UInt16.max)) {
-      writer.claim(will.claim)
-      writer.integer(will.delay)
-      writer.sized(will.bytes)
-    }
-  }
-
-  fileprivate init(_ reader: inout ByteReader) throws(WireError) {
-    let flags: UInt8 = try reader.integer("flags")
-    if flags & 1 != 0 { holder = try reader.claim() }
-    if flags & 2 != 0 {
-      let claim = try reader.claim()
-      waiting = MQTTRoster.Waiting(claim: claim, isClean: try reader.integer("clean", as: UInt8.self) != 0)
-    }
-    if flags & 4 != 0 { leftAt = try reader.integer("time", as: Int64.self) }
-    state = try MQTTRosterState(&reader)
-    for _ in 0..<(try reader.integer("wills", as: UInt16.self)) {
-      let claim = try reader.claim()
-      let delay: UInt32 = try reader.integer("delay")
-      due.append(MQTTRosterWill(claim: claim, delay: delay, bytes: try reader.sized()))
-    }
   }
 }

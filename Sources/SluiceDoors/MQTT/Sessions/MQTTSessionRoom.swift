@@ -1,13 +1,11 @@
 import Synchronization
 
-/// Whether a cluster's sessions have reached a limit, for all loops of a process. From any thread.
-struct MQTTClusterRoom: ~Copyable, Sendable {
+/// Whether all sessions have reached a limit, for all loops of a process. From any thread.
+struct MQTTSessionRoom: ~Copyable, Sendable {
   private let mayBegin = Atomic(true)
   private let mayGrow = Atomic(true)
-  /// Sessions of the cluster whose clients are away.
+  /// Sessions without a connection.
   let awayCount = Atomic(0)
-  /// Sessions that this process has found to be expired.
-  let expiredCount = Atomic(0)
 
   /// Whether there is room for more sessions, or for more in one.
   func hasRoom(growing: Bool) -> Bool {

@@ -15,7 +15,7 @@ extension MQTTRosterState {
 }
 
 extension MQTTConnect.Will {
-  /// As the processes of a cluster keep it: in a session that has nothing else.
+  /// As the roster has it: in a session that has nothing else.
   var roster: [UInt8] {
     var session = MQTTKeptSession(state: [], producer: 0, topics: [:], positions: [:], exact: [:], expiry: 0)
     session.will = self

@@ -2,92 +2,59 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// What follows an ``MQTTLog``. Called on the log's loop.
-protocol MQTTLogReader: AnyObject {
-  /// The topic that is followed is another one than before: what was read of it counts no more.
-  ///
-  /// - Parameter first: the offset of its oldest record; what is below was trimmed.
-  func logBegan(first: UInt64)
-
-  /// The topic goes on as another life of it: what was read counts.
-  func logContinues()
-
-  /// A record, in place.
-  func logHas(_ record: BatchIterator.Record, at offset: UInt64)
-
-  /// Records that weren't read were trimmed: the next one has that offset or a later one.
-  func logSkipped(to offset: UInt64)
-
-  /// All records that were there have been read. Called again after each interruption.
-  func logIsCurrent()
-}
-
-/// A durable topic of the cluster that all nodes follow and write to: its order of records is that of all nodes.
+/// A client of one topic within the broker's program: it publishes, reads, or does both, on a connection in memory.
 ///
-/// A client of the broker, on a connection in memory, with permissions for that topic only. Records are sent again, in their order, until they have been
-/// acknowledged; after an interruption some are in the topic twice. It goes on until the broker stops.
+/// Records are sent again, in their order, until they have been acknowledged: after an interruption some are in the topic twice, unless the port has a producer
+/// ID. Reading continues where it was. The port connects again until it is refused for good, it is closed, or the broker stops.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
-final class MQTTLog: DoorLinkClient, @unchecked Sendable {
-  let topic: String
+final class TopicPort: DoorLinkClient, @unchecked Sendable {
+  let terms: Terms
   let loop: any EventLoop
-  /// The name of the identity, and of the client, that the broker's lists have for it.
-  private let identity: String
-  private let name: String
   private let accept: (any ByteStream) -> Void
-  private weak var reader: (any MQTTLogReader)?
+  private weak var user: (any TopicPortUser)?
 
-  /// Bytes of records in one batch at most, but for one record.
-  private static let longestBatch = 256 << 10
   private static let firstDelay = Duration.milliseconds(50)
   private static let longestDelay = Duration.seconds(1)
+  /// How many connections in a row the broker may close before it has accepted one: after that it has stopped.
+  private static let mostUnserved = 30
 
   private var link: DoorLink?
   private var native = ClientSession()
   private var publication: UInt32?
   private var subscription: UInt32?
   private var look: UInt32?
+  private var deletion: (stream: UInt32?, body: () -> Void)?
   private var isPublishing = false
+  private var isReading: Bool
   private var isStopping = false
   private var isComing = false
   private var failures = 0
+  private var unserved = 0
 
-  /// Records of one item each: those that aren't sent yet, and those whose acknowledgement is due, by their sequences.
-  private var waiting: [[UInt8]] = []
-  private var sent: [(sequence: UInt64, record: [UInt8])] = []
+  private var outbox = TopicPortOutbox()
 
-  /// The life of the topic that is followed; 0 before it is known.
+  /// The epoch of the topic that is followed; 0 before it is known.
   private(set) var epoch: UInt64 = 0
-  /// Where reading goes on.
+  /// Where reading continues.
   private(set) var nextOffset: UInt64 = 0
   private(set) var firstOffset: UInt64 = 0
   private var time: Int64 = 0
   private(set) var isCurrent = false
 
-  /// - Parameter accept: has the broker serve a connection, on `loop`.
+  /// - Parameter accept: passes a connection to the broker, on `loop`.
   init(
-    _ topic: String, reader: any MQTTLogReader, identity: String, name: String, on loop: any EventLoop,
+    _ terms: Terms, user: any TopicPortUser, on loop: any EventLoop,
     accept: @escaping (any ByteStream) -> Void
   ) {
-    self.topic = topic
-    self.reader = reader
-    self.identity = identity
-    self.name = name
+    self.terms = terms
+    isReading = terms.reads
+    self.user = user
     self.loop = loop
     self.accept = accept
   }
 
-  /// The settings of such a topic: it keeps all until it is trimmed.
-  static var settings: TopicSettings {
-    var settings = TopicSettings(
-      replayRecords: TopicSettings.unlimited, replayBytes: TopicSettings.unlimited,
-      replayAge: TopicSettings.unlimited)
-    settings.storage = .durable
-    settings.sync = .always
-    return settings
-  }
-
-  /// Records that were given and haven't been acknowledged.
-  var unacknowledged: Int { waiting.count + sent.count }
+  /// Records that aren't acknowledged.
+  var unacknowledged: Int { outbox.count }
 
   func open() {
     guard !isStopping else { return }
@@ -98,11 +65,26 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     accept(link)
   }
 
+  /// Ends the port. Its user isn't called any more.
+  func close() {
+    user = nil
+    isStopping = true
+    link.take()?.end()
+  }
+
+  /// Reads nothing more. ``nextOffset`` is behind the last record of this port from now on.
+  func stopReading() {
+    isReading = false
+    guard let subscription = subscription.take(), native.cancel(subscription) else { return }
+    link?.send(Cancel(), stream: subscription)
+    link?.wake()
+  }
+
   // MARK: Records out
 
-  /// Writes a record: an item of a batch, see ``BatchBuilder``.
+  /// Publishes a record: an item of a batch, see ``BatchBuilder``.
   func append(_ record: [UInt8]) {
-    waiting.append(record)
+    outbox.append(record)
     guard !isComing else { return }
     isComing = true
     _ = loop.schedule(at: loop.now) { [weak self] in
@@ -114,42 +96,70 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
   /// Drops the records before an offset.
   func trim(before offset: UInt64) {
     guard offset > firstOffset, native.phase == .open, let request = native.openRequest() else { return }
-    link?.send(TopicTrim(topic: topic, .from(offset)), stream: request)
+    link?.send(TopicTrim(topic: terms.topic, .from(offset)), stream: request)
     link?.wake()
   }
 
-  /// Asks where the topic begins; ``logSkipped(to:)`` tells where records that were read have been trimmed.
+  /// Looks where the topic begins; reports it by ``TopicPortUser/portSkipped(to:)`` if records that were read have been trimmed.
   func lookAtFirst() {
     guard look == nil, native.phase == .open, isCurrent, let stream = native.openSubscription(granted: 0)
     else { return }
     look = stream
-    link?.send(Subscribe(topic: topic, start: .earliest, ifMissing: .fail, grantedThrough: 0), stream: stream)
+    link?.send(
+      Subscribe(topic: terms.topic, start: .earliest, ifMissing: .fail, grantedThrough: 0), stream: stream)
+    link?.wake()
+  }
+
+  /// Deletes the topic. Calls `body` when it is gone.
+  func delete(_ body: @escaping () -> Void) {
+    deletion = (nil, body)
+    stopReading()
+    sendDeletion()
+  }
+
+  private func sendDeletion() {
+    guard deletion != nil, native.phase == .open, let stream = native.openRequest() else { return }
+    deletion?.stream = stream
+    link?.send(TopicDelete(topic: terms.topic), stream: stream)
     link?.wake()
   }
 
   /// Sends what is granted.
   private func flush() {
     guard isPublishing, let publication, let link else { return }
-    var done = 0
-    while done < waiting.count {
-      let most = Int(clamping: native.available(publication))
-      let room = min(Self.longestBatch, Int(clamping: native.availableBytes(publication)))
-      guard most > 0 else { break }
-      var batch: [UInt8] = []
-      var count = 0
-      while done + count < waiting.count, count < most {
-        let record = waiting[done + count]
-        if count > 0, batch.count + record.count > room { break }
-        batch += record
-        count += 1
-      }
+    while let (batch, count) = outbox.next(
+      atMost: Int(clamping: native.available(publication)),
+      bytes: Int(clamping: native.availableBytes(publication)))
+    {
       let sequence = native.publish(publication, count: UInt32(count), bytes: batch.count)
       unsafe batch.withUnsafeBytes { unsafe link.publish(publication, from: sequence, count: count, $0) }
-      for index in 0..<count { sent.append((sequence + UInt64(index), waiting[done + index])) }
-      done += count
+      outbox.sent(count, from: sequence)
     }
-    waiting.removeFirst(done)
     link.wake()
+  }
+
+  private func acknowledged(_ ack: Ack) {
+    let count = outbox.acknowledged(through: ack.through)
+    guard count > 0 else { return }
+    if !isReading { nextOffset = max(nextOffset, ack.lastOffset + 1) }
+    user?.portStored(count)
+  }
+
+  /// The publication is open. With a producer ID, records before its next sequence are in the topic.
+  private func publicationOpened(_ frame: PublishOpened) {
+    isPublishing = true
+    if terms.producer != 0 {
+      let count = outbox.known(before: frame.nextSequence)
+      if count > 0 { user?.portStored(count) }
+    }
+    flush()
+    if isReading { return subscribe() }
+    failures = 0
+    if epoch != 0, frame.epoch != epoch {
+      (epoch, firstOffset, nextOffset) = (frame.epoch, 0, 0)
+      user?.portBegan(first: 0)
+    }
+    user?.portIsCurrent()
   }
 
   // MARK: Records in
@@ -159,17 +169,17 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
       epoch = place.epoch
       firstOffset = place.nextOffset
       nextOffset = place.nextOffset
-      reader?.logBegan(first: place.nextOffset)
+      user?.portBegan(first: place.nextOffset)
     } else if place.epoch != epoch {
       guard place.continues, place.nextOffset == nextOffset else { return readAnew() }
       epoch = place.epoch
-      reader?.logContinues()
+      user?.portContinues()
     } else if place.nextOffset > nextOffset {
       skip(to: place.nextOffset)
     }
   }
 
-  /// What was read may not be what there is.
+  /// What was read may not be what is in the topic.
   private func readAnew() {
     epoch = 0
     restart()
@@ -178,7 +188,7 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
   private func skip(to offset: UInt64) {
     nextOffset = max(nextOffset, offset)
     firstOffset = max(firstOffset, offset)
-    reader?.logSkipped(to: offset)
+    user?.portSkipped(to: offset)
   }
 
   private func deliver(_ header: DeliverHeader, _ batch: UnsafeRawBufferPointer) {
@@ -187,7 +197,7 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     while let record = try? iterator.next() {
       if offset >= nextOffset {
         nextOffset = offset + 1
-        reader?.logHas(record, at: offset)
+        user?.portHas(record, at: offset)
       }
       offset += 1
     }
@@ -197,7 +207,7 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
   // MARK: The link
 
   func linkStarted() {
-    link?.send(MQTTJournal.hello(identity, name, topic), stream: 0)
+    link?.send(terms.hello, stream: 0)
     link?.wake()
   }
 
@@ -209,11 +219,8 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     }
     switch action {
     case .opened: begin()
-    case .publicationOpened:
-      isPublishing = true
-      subscribe()
-      flush()
-    case .acknowledged(_, let ack): sent.removeFirst(sent.prefix { $0.sequence < ack.through }.count)
+    case .publicationOpened(_, let frame): publicationOpened(frame)
+    case .acknowledged(_, let ack): acknowledged(ack)
     case .granted: flush()
     case .subscribed(let stream, let place) where stream == look: looked(place)
     case .subscribed(_, let place): subscribed(place)
@@ -222,31 +229,47 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     case .live(let stream, _) where stream == subscription:
       failures = 0
       isCurrent = true
-      reader?.logIsCurrent()
+      user?.portIsCurrent()
+    case .done(let stream) where stream == deletion?.stream: deletion.take()?.body()
     case .answerPing(let token): link?.send(Pong(token: token), stream: 0)
     case .goAway: isStopping = true
+    case .failed(let fault) where terms.isFinal(fault.code): end(fault.code)
     case .refused(let stream, _) where stream == look: look = nil
     // An answer to TOPIC_TRIM that fails leaves the topic longer than it has to be.
-    case .refused(let stream, let fault) where stream == publication || stream == subscription:
-      if fault.code == .topicDeleted || fault.code == .epochChanged { readAnew() } else { restart() }
+    case .refused(let stream, let fault)
+    where stream == publication || stream == subscription || stream == deletion?.stream:
+      refused(fault.code)
     case .ended, .redirected: restart()
     default: break
     }
     return true
   }
 
+  private func refused(_ code: ErrorCode) {
+    if terms.isFinal(code) { return end(code) }
+    if isReading, code == .topicDeleted || code == .epochChanged { readAnew() } else { restart() }
+  }
+
   private func looked(_ place: Subscribed) {
     if let stream = look.take(), native.cancel(stream) { link?.send(Cancel(), stream: stream) }
     guard place.epoch == epoch, place.nextOffset > firstOffset else { return }
     firstOffset = place.nextOffset
-    reader?.logSkipped(to: place.nextOffset)
+    user?.portSkipped(to: place.nextOffset)
   }
 
   private func begin() {
+    unserved = 0
+    guard let settings = terms.settings else {
+      if deletion == nil { subscribe() } else { sendDeletion() }
+      return
+    }
     publication = native.openPublication()
     guard let publication else { return restart() }
     link?.send(
-      PublishOpen(topic: topic, acknowledgement: .durable, settings: Self.settings), stream: publication)
+      PublishOpen(
+        topic: terms.topic, acknowledgement: terms.acknowledgement, producer: terms.producer,
+        settings: settings),
+      stream: publication)
   }
 
   private func subscribe() {
@@ -254,8 +277,9 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     guard let subscription else { return restart() }
     let start: Subscribe.Start = epoch == 0 ? .earliest : .offset(nextOffset)
     link?.send(
-      Subscribe(topic: topic, start: start, epoch: epoch, grantedThrough: Credit.unlimited),
-      stream: subscription)
+      Subscribe(
+        topic: terms.topic, start: start, ifMissing: terms.settings == nil ? .fail : .create, epoch: epoch,
+        grantedThrough: Credit.unlimited), stream: subscription)
   }
 
   /// Gives the connection up: another one follows.
@@ -265,19 +289,28 @@ final class MQTTLog: DoorLinkClient, @unchecked Sendable {
     lost()
   }
 
+  private func end(_ code: ErrorCode) {
+    let user = user
+    close()
+    user?.portEnded(code)
+  }
+
   func linkWritten() { link?.wake() }
 
   func linkDrained() { flush() }
 
-  func linkClosed() { lost() }
+  func linkClosed() {
+    unserved += 1
+    lost()
+  }
 
   /// The connection is gone: what isn't acknowledged is sent again on the next one.
   private func lost() {
     link = nil
     (publication, subscription, look, isPublishing, isCurrent) = (nil, nil, nil, false, false)
-    waiting.insert(contentsOf: sent.map(\.record), at: 0)
-    sent = []
-    guard !isStopping else { return }
+    deletion?.stream = nil
+    outbox.lost()
+    guard !isStopping, unserved < Self.mostUnserved else { return end(.shuttingDown) }
     failures += 1
     let delay = min(Self.firstDelay * (1 << min(failures - 1, 10)), Self.longestDelay)
     _ = loop.schedule(after: delay) { [weak self] in

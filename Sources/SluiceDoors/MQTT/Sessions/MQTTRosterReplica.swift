@@ -34,6 +34,9 @@ struct MQTTRosterReplica: Sendable {
     if first > 0 { waiting = [] }
   }
 
+  /// The log has none of the snapshots any more.
+  mutating func forgetSnapshots() { (snapshotOffset, parts) = (0, [:]) }
+
   /// Takes a record.
   ///
   /// - Returns: whether it counts.

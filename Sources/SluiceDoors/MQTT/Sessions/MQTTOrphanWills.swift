@@ -1,0 +1,46 @@
+import SluiceIO
+import SluiceMQTT
+
+/// The wills that a process publishes for connections that can't: those of processes that have ended, and those that a CONNECT which was given up has called off.
+///
+/// Belongs to its loop.
+final class MQTTOrphanWills {
+  typealias Publish = (MQTTConnect.Will, MQTTHub.Key, _ producer: UInt64, @escaping (Bool) -> Void) -> Void
+
+  private let loop: any EventLoop
+  private let publish: Publish
+  private var waiting: Set<MQTTClaim> = []
+  /// Whether a will is still to be published.
+  var isDue: ((MQTTClaim, MQTTHub.Key) -> Bool)?
+  /// Called when a will is published, or can't be.
+  var done: ((MQTTClaim, MQTTHub.Key) -> Void)?
+
+  /// - Parameter publish: publishes a will, and reports whether nothing is left to do.
+  init(on loop: any EventLoop, _ publish: @escaping Publish) {
+    self.loop = loop
+    self.publish = publish
+  }
+
+  /// Publishes a will after its delay. Once, however often it is taken.
+  func take(_ will: MQTTRosterWill, of key: MQTTHub.Key) {
+    guard waiting.insert(will.claim).inserted else { return }
+    schedule(will, of: key, after: .seconds(Int64(will.delay)))
+  }
+
+  /// The client is back.
+  func drop(_ claim: MQTTClaim) { waiting.remove(claim) }
+
+  private func schedule(_ will: MQTTRosterWill, of key: MQTTHub.Key, after delay: Duration) {
+    _ = loop.schedule(after: delay) { [weak self] in
+      guard let self, waiting.contains(will.claim), isDue?(will.claim, key) ?? false else { return }
+      guard let message = MQTTConnect.Will(roster: will.bytes) else { return finish(will.claim, key) }
+      publish(message, key, will.claim.producer) { [weak self] isOver in
+        if isOver { self?.finish(will.claim, key) } else { self?.schedule(will, of: key, after: .seconds(1)) }
+      }
+    }
+  }
+
+  private func finish(_ claim: MQTTClaim, _ key: MQTTHub.Key) {
+    if waiting.remove(claim) != nil { done?(claim, key) }
+  }
+}
