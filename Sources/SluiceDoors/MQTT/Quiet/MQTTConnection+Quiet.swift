@@ -72,7 +72,8 @@ extension MQTTConnection {
       && pendingBytes == 0 && credit >= 0 && !hasNews && !areClosing && !isSurrendered && !isCutOff
       && requested == nil && error == nil && leaving == nil
       // At a node of a cluster its topics may move.
-      && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true && areSubscriptionsQuiet
+      && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true
+      && areSubscriptionsQuiet
   }
 
   private var areSubscriptionsQuiet: Bool {

@@ -42,7 +42,8 @@ final class MQTTWillSender {
     let sender = MQTTWillSender()
     sender.completion = completion
     var terms = TopicPort.Terms(
-      topic: topic, identity: key.identity, name: "will of MQTT", user: key.clientID, settings: TopicSettings())
+      topic: topic, identity: key.identity, name: "will of MQTT", user: key.clientID,
+      settings: TopicSettings())
     terms.acknowledgement = .received
     terms.reads = false
     terms.producer = producer ?? UInt64.random(in: 1 ... .max)

@@ -59,7 +59,8 @@ final class MQTTRetainedCounter: DoorLinkClient, @unchecked Sendable {
 
   func linkStarted() {
     link?.send(
-      TopicPort.Terms(topic: MQTTConnection.retainedTopic, identity: "mqtt-system", name: "figures of MQTT").hello,
+      TopicPort.Terms(topic: MQTTConnection.retainedTopic, identity: "mqtt-system", name: "figures of MQTT")
+        .hello,
       stream: 0)
     link?.wake()
   }
