@@ -215,7 +215,7 @@ struct CommandTests {
       (["topic", "fail", "t"], "fail needs MESSAGE"),
       (["--server", "x:", "ping"], "--server: 'x:' is not an address"),
       (["bench", "--size", "4"], "--size: 4 isn't between 8B and 256MiB"),
-      (["store"], "sluice store what?"), (["store", "verify"], "verify needs DIR"),
+      (["store"], "sluice store needs a command"), (["store", "verify"], "verify needs DIR"),
       (["store", "verify", "d", "e"], "'e' is one argument too many"),
       (["store", "repiar", "d"], "there is no command 'repiar'; did you mean sluice store repair?"),
       (["store", "repair", "d", "--dry"], "there is no option --dry; did you mean --dry-run?"),
