@@ -21,7 +21,10 @@ import Testing
       if line.hasPrefix("  --") { entries.append(words) } else { entries[entries.count - 1] += " " + words }
     }
     return entries.compactMap { entry in
-      guard let mark = entry.firstRange(of: "default ") else { return nil }
+      // Behind the text, in parentheses.
+      guard let mark = entry.firstRange(of: "(default ") ?? entry.firstRange(of: "; default ") else {
+        return nil
+      }
       let option = entry.dropFirst(2).prefix { $0 != " " && $0 != "[" }
       return (String(option), String(entry[mark.upperBound...].prefix { $0 != ";" && $0 != ")" }))
     }
