@@ -105,6 +105,26 @@ struct SignedLinkTests {
     }
   }
 
+  @Test("text of any bytes is read as a link or refused, and what is read is what was signed")
+  func hostileText() throws {
+    var random = TestSupport.SeededRandom.printed()
+    let link = try policy.link(.publish, on: "a.x", by: alice(), until: 1000).text
+    let content = try #require(
+      Base64Text.url.decode(
+        link.utf8.dropFirst(SignedLink.prefix.utf8.count).prefix { $0 != UInt8(ascii: ".") }))
+    for round in 0..<20_000 {
+      var bytes = round % 2 == 0 ? content : (0..<Int.random(in: 0...80, using: &random)).map { _ in 0 }
+      for _ in 0...Int.random(in: 0...4, using: &random) where !bytes.isEmpty {
+        bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+      }
+      let text = SignedLink.prefix + Base64Text.url.encode(bytes) + ".AA"
+      guard let read = SignedLink(unverified: text) else { continue }
+      #expect((try? TopicName.validate(read.topic)) != nil)
+      let signed = read.signed(with: policy.linkKey)
+      #expect(try SignedLink(signed, key: policy.linkKey, now: .min) == read)
+    }
+  }
+
   @Test("the user's permissions and password are those of the moment")
   func changes() throws {
     let link = try policy.link(.read, on: "a.x", by: alice(), until: 1000).text

@@ -25,20 +25,32 @@ extension AccessPolicy {
       )
     }
     let expires = min(expires, identity.expires ?? .max)
-    return (SignedLink(operation, on: topic, until: expires, by: identity).signed(with: linkKey), expires)
+    let maker = identity.based(on: linkKey.tag(of: identity.basis))
+    return (SignedLink(operation, on: topic, until: expires, by: maker).signed(with: linkKey), expires)
   }
 
   /// The identity of a link's holder.
   func holder(ofLink text: String, now: Int64) throws(WireError) -> Identity {
     let link = try SignedLink(text, key: linkKey, now: now)
-    guard link.maker.expires.map({ now < $0 }) ?? true,
-      let identity = holder(LinkGrant(maker: link.maker, operation: link.operation, topic: link.topic))
+    let fingerprint = fingerprint(of: link.maker)
+    let maker = link.maker.based(on: fingerprint)
+    guard link.maker.basis == linkKey.tag(of: fingerprint), maker.expires.map({ now < $0 }) ?? true,
+      let identity = holder(LinkGrant(maker: maker, operation: link.operation, topic: link.topic))
     else {
       throw WireError(
         .accessRevoked,
         "the user that has made the link may no longer be connected; make a link as another user")
     }
     return identity
+  }
+
+  /// The present fingerprint of what proves an identity; empty for proofs without one.
+  private func fingerprint(of identity: Identity) -> [UInt8] {
+    switch identity.proof {
+    case .password: users[identity.name]?.fingerprint ?? []
+    case .token(let key): tokenKeys[key]?.fingerprint ?? []
+    case .none, .certificate, .node, .link: []
+    }
   }
 
   /// The identity of a link's holder, with the present permissions of the link's maker; nil if the maker may no longer connect.

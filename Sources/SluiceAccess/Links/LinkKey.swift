@@ -14,6 +14,11 @@ public struct LinkKey: Sendable {
     self.secret = secret
   }
 
+  /// Stands in a link for the fingerprint of a proof, which isn't for the readers of the address.
+  func tag(of fingerprint: [UInt8]) -> [UInt8] {
+    Array(hmacSHA256(Array("sluice link proof".utf8) + fingerprint, key: secret).prefix(16))
+  }
+
   func signature(of bytes: [UInt8]) -> [UInt8] { hmacSHA256(bytes, key: secret) }
 
   /// Reads a file of at least ``minimumLength`` bytes; a line break at its end doesn't count. Blocks.

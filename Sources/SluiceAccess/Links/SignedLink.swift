@@ -21,7 +21,7 @@ package enum LinkOperation: UInt8, Hashable, Sendable, CaseIterable {
 ///
 /// ```
 /// "link1." and base64url of the bytes below, "." and base64url of their HMAC-SHA-256
-/// u8 operation · i64 expires · string topic · u8 proof · string name · string client's identifier · string key's id · string basis
+/// u8 operation · i64 expires · string topic · u8 proof · string name · string client's identifier · string key's id · string tag of the proof
 /// u8 flags (1: the permissions came with the proof, 2: it expires) · i64 when the proof expires
 /// ```
 package struct SignedLink: Hashable, Sendable {
@@ -29,7 +29,7 @@ package struct SignedLink: Hashable, Sendable {
   package var topic: String
   /// In milliseconds since 1970.
   package var expires: Int64
-  /// The identity that has made it. Its permissions aren't in the link, unless they came with its proof: then they are what the link needs.
+  /// The identity that has made it, based on the ``LinkKey/tag(of:)`` of its proof. Its permissions aren't in the link, unless they came with its proof: then they are what the link needs.
   var maker: Identity
 
   static let prefix = "link1."
