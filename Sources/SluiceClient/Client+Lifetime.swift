@@ -57,6 +57,7 @@ extension Client {
   ///   - options: the client's options.
   ///   - body: uses the client, which is closed afterwards.
   /// - Throws: what `body` throws; why the client can't connect; and as ``shutdown(within:)``.
+  @discardableResult
   public static func withConnection<Result>(
     to address: String, options: ClientOptions = ClientOptions(),
     isolation: isolated (any Actor)? = #isolation, _ body: (Client) async throws -> Result
@@ -65,6 +66,7 @@ extension Client {
   }
 
   /// As the other form, with several servers: see ``connect(to:options:)-([String],_)``.
+  @discardableResult
   public static func withConnection<Result>(
     to addresses: [String], options: ClientOptions = ClientOptions(),
     isolation: isolated (any Actor)? = #isolation, _ body: (Client) async throws -> Result

@@ -13,7 +13,7 @@ import SluiceTopics
 final class WholeStory {
   /// Events of clients, besides faults, that must occur in many stories.
   static let met = [
-    "acknowledged", "refused", "delivered again", "left", "committed", "resumed", "answered", "failed",
+    "acknowledged", "retried", "delivered again", "left", "committed", "resumed", "answered", "failed",
     "producer restarted", "taken over", "trim", "trimmed away",
   ]
 

@@ -12,9 +12,8 @@ import Synchronization
 final class RequestStream: ServerStream {
   /// A summary takes at most 1,333 bytes, so that a page fits the smallest frame that a client may accept.
   private static let topicsPerPage = 40
-  /// A cursor takes at most 354 bytes.
-  static let cursorsPerPage = 180
-  /// A connection takes at most 1,100 bytes.
+  /// The maximum size of a cursor is 370 bytes.
+  static let cursorsPerPage = 170
   private static let connectionsPerPage = 50
 
   let stream: UInt32
