@@ -10,7 +10,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A broker with doors and clients of it, in a simulated world.
+/// A broker with gateways, and its clients, in a simulated world.
 final class DoorWorld {
   let world: SimulatedWorld
   private(set) var broker: Broker
@@ -103,14 +103,14 @@ final class DoorWorld {
   /// How many connections of HTTP that the broker has refused wait for their request.
   var waitingHTTPRefusals: Int { network.refusals.count }
 
-  /// Takes what the doors have told the operator.
+  /// Takes the events for the operator.
   func takeEvents() -> [DoorEvent] { events.take() }
 
   /// Lets everything happen that is about to.
   func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
 }
 
-/// What doors tell the operator. From any thread.
+/// Events for the operator. From any thread.
 final class DoorEvents: Sendable {
   private let events = Mutex<[DoorEvent]>([])
 
