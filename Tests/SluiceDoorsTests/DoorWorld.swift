@@ -10,7 +10,7 @@ import Testing
 
 @testable import SluiceDoors
 
-/// A broker with gateways, and their clients, in a simulated world.
+/// A broker with gateways, and its clients, in a simulated world.
 final class DoorWorld {
   let world: SimulatedWorld
   private(set) var broker: Broker
@@ -106,14 +106,14 @@ final class DoorWorld {
   /// The number of HTTP connections that the broker refused and whose request hasn't arrived.
   var waitingHTTPRefusals: Int { network.refusals.count }
 
-  /// Takes the events that the gateways reported.
+  /// Takes the events for the operator.
   func takeEvents() -> [DoorEvent] { events.take() }
 
   /// Runs the world for a time, so that pending work is done.
   func settle(_ time: Duration = .milliseconds(100)) { world.run(for: time) }
 }
 
-/// Events that gateways reported. For use from any thread.
+/// Events for the operator. From any thread.
 final class DoorEvents: Sendable {
   private let events = Mutex<[DoorEvent]>([])
 

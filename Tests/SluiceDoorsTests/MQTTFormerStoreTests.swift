@@ -11,7 +11,7 @@ import Testing
 
 /// Stores that earlier versions have written: sessions as a record each, retained messages in a topic of their own.
 @Suite struct MQTTFormerStoreTests {
-  /// What an earlier version has written, by the same bytes.
+  /// Writes records of an earlier version, byte by byte.
   private struct Writer {
     let native: NativeClient
     let process: UInt64 = 0x0203_0405_0607_0802

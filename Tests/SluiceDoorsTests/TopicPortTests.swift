@@ -42,7 +42,7 @@ import Testing
     #expect(outbox.next(atMost: 0, bytes: .max) == nil)
   }
 
-  /// What a port reads and writes.
+  /// Collects the calls of a port.
   private final class User: TopicPortUser {
     var texts: [String] = []
     var stored = 0
@@ -65,7 +65,7 @@ import Testing
     return batch.bytes
   }
 
-  /// Connections of the port end, as any may, while it publishes: each record is in the topic, and is read once for each time that it is there.
+  /// An operator closes the port's connections while it publishes: the topic has each record, and the port reads no offset twice.
   @Test(arguments: 1...6 as ClosedRange<UInt64>) func aPortGoesOnAfterItsConnection(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
     let hasProducer = seed % 2 == 0

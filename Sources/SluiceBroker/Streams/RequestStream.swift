@@ -12,8 +12,9 @@ import Synchronization
 final class RequestStream: ServerStream {
   /// A summary takes at most 1,333 bytes, so that a page fits the smallest frame that a client may accept.
   private static let topicsPerPage = 40
-  /// The maximum size of a cursor is 370 bytes.
+  /// A cursor takes at most 370 bytes.
   static let cursorsPerPage = 170
+  /// A connection takes at most 1,100 bytes.
   private static let connectionsPerPage = 50
 
   let stream: UInt32
