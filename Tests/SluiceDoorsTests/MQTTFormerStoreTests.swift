@@ -9,9 +9,9 @@ import Testing
 @testable import SluiceDoors
 @testable import SluiceMQTT
 
-/// Stores that earlier versions have written: sessions as a record each, retained messages in a topic of their own.
+/// Stores of earlier versions: one record per session, and retained messages in a separate topic.
 @Suite struct MQTTFormerStoreTests {
-  /// What an earlier version has written, by the same bytes.
+  /// Writes the same bytes as an earlier version.
   private struct Writer {
     let native: NativeClient
     let process: UInt64 = 0x0203_0405_0607_0802

@@ -190,7 +190,7 @@ import Testing
     #expect(messages(again) == (isBack ? [] : ["publish gone/c \"dead\" 1"]))
   }
 
-  /// What ends with its connection isn't written.
+  /// A session that ends with its connection isn't written.
   @Test func aClientWithoutAKeptSessionWritesNothing() throws {
     session("kept").disconnect()
     door.settle(.seconds(1))
@@ -203,7 +203,7 @@ import Testing
       #expect(messages(client) == ["publish t \"x\" \(qos.rawValue)"])
     }
     #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset == before)
-    // Where there is a session, it ends.
+    // An existing session ends.
     MQTTClient.connected(door, "kept").disconnect()
     door.settle(.seconds(1))
     #expect(try NativeClient(door).show("mqtt.sessions").summary.nextOffset > before)

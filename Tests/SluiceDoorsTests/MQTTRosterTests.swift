@@ -59,7 +59,7 @@ import Testing
     MQTTClaim(process: process, number: number)
   }
 
-  /// Entries without connections are packed: what is read of them is what was written.
+  /// Entries without connections are packed; unpacking returns the written entry.
   @Test func sessionsThatWereLeftAreAsTheyWereLeft() throws {
     let log = Self.log()
     var sessions: [MQTTHub.Key: MQTTKeptSession] = [:]

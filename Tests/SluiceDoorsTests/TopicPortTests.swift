@@ -42,7 +42,7 @@ import Testing
     #expect(outbox.next(atMost: 0, bytes: .max) == nil)
   }
 
-  /// What a port reads and writes.
+  /// Records the calls of a port.
   private final class User: TopicPortUser {
     var texts: [String] = []
     var stored = 0
@@ -65,7 +65,7 @@ import Testing
     return batch.bytes
   }
 
-  /// Connections of the port end, as any may, while it publishes: each record is in the topic, and is read once for each time that it is there.
+  /// The operator closes the port's connections while it publishes: every record gets into the topic, and the port reads each offset once.
   @Test(arguments: 1...6 as ClosedRange<UInt64>) func aPortGoesOnAfterItsConnection(seed: UInt64) throws {
     var random = TestSupport.SeededRandom(seed: seed)
     let hasProducer = seed % 2 == 0
