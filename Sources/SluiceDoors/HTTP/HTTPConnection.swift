@@ -17,7 +17,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   static let maximumOutput = 256 << 10
   /// The gateway reads no more while more bytes of further requests than this wait.
   private static let maximumUnread = 64 << 10
-  /// How long a request, and a connection between two requests, may take.
+  /// How long a client may take to send a request, and may wait before it sends another.
   private static let patience = Duration.seconds(60)
 
   let loop: any EventLoop
@@ -186,7 +186,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// Appends a chunk to such an answer.
   func append(chunk: [UInt8]) { session.append(chunk: chunk) }
 
-  /// Appends what ``HTTPChunk/framed(_:)`` has made.
+  /// Appends a chunk that ``HTTPChunk/framed(_:)`` has encoded.
   func append(sharedChunk chunk: [UInt8]) { session.append(sharedChunk: chunk) }
 
   /// Ends such an answer; omits the last chunk if the answer is incomplete.
@@ -212,7 +212,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     request = nil
     guard session.isReading else { return }
     rearm()
-    // The next request may have come already.
+    // The next request may have arrived already.
     if session.unreadBytes > 0 { comeRound() }
   }
 

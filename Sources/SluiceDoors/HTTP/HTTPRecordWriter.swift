@@ -11,7 +11,7 @@ enum HTTPRecordFormat {
   case events
   /// The same without IDs, for records of several topics.
   case eventsOfMany
-  /// Payloads, one behind the other.
+  /// The payloads without separators.
   case raw
 
   var contentType: String {

@@ -28,10 +28,10 @@ final class HTTPTexts: @unchecked Sendable {
   private static let capacity = 8
 
   private var runs: [Run] = []
-  /// The index of the next run to replace.
+  /// The index of the run that was replaced last.
   private var next = 0
 
-  /// Readers on the loop. A single one has nothing to share.
+  /// The number of readers on the loop. A single reader keeps no runs.
   var readers = 0 {
     didSet { if readers < 2 { runs = [] } }
   }

@@ -66,7 +66,7 @@ final class MQTTFeed {
   let stream: UInt32
   /// The session's number of the subscription.
   let number: UInt16
-  /// Whether records come without demand.
+  /// Whether records arrive without demand.
   let isUnlimited: Bool
   var isOpen = false
   /// Records that were requested, and records that have arrived.

@@ -71,7 +71,7 @@ extension WebSocketStream {
     return result
   }
 
-  /// Answers what was read, and reports it.
+  /// Sends the answers to control frames, and returns the result of the read.
   private func finish(_ count: Int, _ end: WebSocketEnding?, _ answers: [UInt8]) -> ReadResult {
     if !answers.isEmpty { outbox.append(control: answers) }
     if let end {

@@ -178,7 +178,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       return .failed(error)
     case .wrote(let count):
       if count < all { waitsForRoom = true }
-      // The transport has taken all that it was given, so it reports no room later.
+      // The transport took all bytes, so it won't report that it is writable.
       if count < all, count == total || outbox.isCutShort { comeRoundToWrite() }
       if !outbox.isWithinFrame, outbox.controlBytes > 0 { sendOutput() }
       return .wrote(count)

@@ -15,7 +15,7 @@ import Synchronization
 /// Records below the topic's floor were trimmed, and no longer count. A message far back in the topic is republished with the header
 /// ``MQTTRecordHeaders/retainedAt``, so that all records before it can be trimmed. A republished record counts only if the record that the header names is
 /// still the newest of its key.
-// @unchecked: what isn't in `state` belongs to `loop`.
+// @unchecked: everything outside `state` belongs to `loop`.
 final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   /// A retained message.
   struct Message: Sendable {

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// Output of a connection that depends on a record is sent once the record has been read back and counts. So a process that the others have declared ended
 /// sends no more of it.
-// @unchecked: what is mutable belongs to `loop`, except for what is atomic.
+// @unchecked: mutable state belongs to `loop`, except for atomics.
 final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// How long clients without a session wait for the log to be read.
   private static let logPatience = Duration.seconds(10)
