@@ -10,7 +10,7 @@ extension MQTTConnection {
 
   /// Handles the end of a publication's stream.
   ///
-  /// - Returns: whether the publication waits or was closed; false if its messages must be refused.
+  /// - Returns: whether the publication waits or the connection is closed; false if its messages must be refused.
   func waits(_ stream: UInt32, _ error: WireError) -> Bool {
     guard phase != .closed, let publication = publishing?.byStream[stream] else { return false }
     let isReplaced = error.code == .producerFenced && !publication.isSettled
