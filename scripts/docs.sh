@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the documentation: the guides and the reference of every module that has a catalog, as one site with one sidebar. Fails on a warning of DocC, such
-# as a broken link or a page without a place, and on a link of the README or of an article to a file or a heading that doesn't exist.
+# as a broken link or a page that no other page lists. Also fails if the README or an article links to a file or a heading that doesn't exist.
 #
 #   scripts/docs.sh                     checks
 #   scripts/docs.sh --output DIRECTORY  and writes the site there, for any web server

@@ -237,8 +237,8 @@ public final class Client: Sendable {
   /// A topic to publish to. Opens the publication at once, and creates the topic if it doesn't exist.
   ///
   /// - Parameters:
-  ///   - name: tokens separated by dots: `orders.eu.new`. The producer is told what is wrong with it.
-  ///   - settings: what is stated of the topic, as in ``topic(_:settings:from:where:cursor:lag:prefetch:)``; a publication ends with the error.
+  ///   - name: tokens separated by dots: `orders.eu.new`. The publication of an invalid name ends with the error.
+  ///   - settings: the settings stated for the topic, as in ``topic(_:settings:from:where:cursor:lag:prefetch:)``; a conflict ends the publication.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
   ///   - whenFull: what ``TopicSubject/send(_:)`` does when the buffer is full.

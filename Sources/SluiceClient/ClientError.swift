@@ -11,9 +11,9 @@ import SluiceWire
 /// }
 /// ```
 public struct ClientError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What kind of failure it is: a number with a name. More may be added, so a `switch` has a default.
+  /// The kind of a failure: a number with a name. More may be added, so a `switch` has a default.
   ///
-  /// Numbers below 1,000 are the protocol's, which the broker sends; those from 1,000 on are of failures that the client finds by itself.
+  /// Numbers below 1,000 are the protocol's, which the broker sends; the others are of failures that the client detects itself.
   public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     public let rawValue: UInt32
 

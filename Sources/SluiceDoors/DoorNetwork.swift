@@ -4,16 +4,16 @@ import SluiceTLS
 import SluiceWebSocket
 import Synchronization
 
-/// Doors over another network: the addresses of doors are listened at there, and their streams have the bytes of the native protocol, whatever
-/// the clients speak. All other addresses are passed on as they are, at no cost.
+/// Adds gateways to another network. It listens at the gateways' addresses and converts each client's protocol to the native one, so that every stream
+/// carries native bytes. All other addresses pass through unchanged, at no cost.
 ///
 /// ```
 ///  client ─ TCP, TLS ─ DoorNetwork: handshake, messages ─ native bytes ─ the broker's Connection
 /// ```
 ///
-/// So a client by a door meets the same limits, deadlines, identities and permissions as any other. Put it above the layer of TLS.
+/// So a gateway's client meets the same limits, deadlines, identities and permissions as any other. Put this network above the TLS layer.
 ///
-/// May be used from any thread, where the network beneath may.
+/// Usable from any thread if the network beneath is.
 public final class DoorNetwork: Network {
   private let beneath: any Network
   private let webSockets: WebSocketDoor
@@ -25,16 +25,16 @@ public final class DoorNetwork: Network {
   private let loops = LoopTable<MQTTLoop>()
   private let rules: MQTTSessionRules.Shared
   private let options: DoorOptions
-  /// The cluster that the broker is a node of; nil for a broker of one node.
+  /// The cluster that contains the broker; nil for a broker of one node.
   private let cluster: DoorCluster?
-  /// Whether sessions are kept, for all listeners together.
+  /// Whether sessions are kept; the same flag for all listeners.
   private let keepsSessions = Once()
 
   /// - Parameters:
   ///   - network: the network beneath.
-  ///   - options: what holds for all doors.
-  ///   - cluster: where the broker is a node of one: sessions and retained messages of MQTT are all nodes' then.
-  ///   - note: called with what the operator should know, on any thread.
+  ///   - options: apply to all gateways.
+  ///   - cluster: the cluster that contains the broker, if any: all its nodes share MQTT sessions and retained messages.
+  ///   - note: called with events for the operator, on any thread.
   public init(
     over network: any Network, _ options: DoorOptions = DoorOptions(), cluster: DoorCluster? = nil,
     note: @escaping @Sendable (DoorEvent) -> Void = { _ in }
@@ -66,7 +66,7 @@ public final class DoorNetwork: Network {
       sessions.open(cluster, isStored: isStored, on: loop) { accepted($0, loop) }
     }
     do {
-      // The layer of TLS knows the door's addresses.
+      // The TLS layer recognizes the gateway's addresses.
       let listener = try beneath.listen(at: isSecure ? address : plain, group: group) { [self] stream, loop in
         let peer = address.bound(to: stream.peer)
         switch door {
@@ -77,7 +77,7 @@ public final class DoorNetwork: Network {
         case .mqtt: accepted(mqtt(stream, peer, loop).link, loop)
         }
       }
-      // What the doors have of the broker ends with its listeners.
+      // The gateways lose access to the broker when its listeners close.
       return LayeredListener(address, listener) { [broker] in broker.serve(nil) }
     } catch let error as IOError {
       throw IOError(action: "listen at \(address)", code: error.code, reason: error.reason)
@@ -94,7 +94,7 @@ public final class DoorNetwork: Network {
     MQTTHandle(stream, peer: peer, loops.find(loop) { MQTTLoop(sessions, rules, on: loop) })
   }
 
-  /// A flag that is set once. From any thread.
+  /// A flag that is set once. Usable from any thread.
   private final class Once: Sendable {
     private let isSet = Atomic(false)
 
@@ -102,7 +102,7 @@ public final class DoorNetwork: Network {
     func exchange(_ value: Bool) -> Bool { isSet.exchange(value, ordering: .relaxed) }
   }
 
-  /// Doors are for other clients: this connects to what the network beneath knows.
+  /// Gateways only accept connections; this connects through the network beneath.
   public func connect(
     to address: SocketAddress, on loop: any EventLoop,
     completion: @escaping (Result<any ByteStream, IOError>) -> Void

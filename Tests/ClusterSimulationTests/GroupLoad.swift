@@ -99,12 +99,12 @@ final class GroupLoad: StoryLoad, @unchecked Sendable {
     notes.note("\(offset) came again (delivery \(delivery.count)) \(retry - time) ms before its time")
   }
 
-  /// What the wall clock would have shown at 0 as it is set now.
+  /// The wall clock's time at the start of the run, by its current setting.
   private static func clockStart(_ world: SimulatedWorld) -> Int64 {
     world.wallClock - Int64(world.now.nanoseconds / 1_000_000)
   }
 
-  /// Whether the faults have ended, and what they had held up has come.
+  /// Whether the faults have ended, and the deliveries that they delayed have arrived.
   private var isWhole: Bool { end.map { $0 + .seconds(1) < cluster.world.now } ?? false }
 
   private func settle(_ delivery: Delivery) {

@@ -18,7 +18,7 @@ final class StoredStatesOracle {
     /// For a group: when each record was first stored as done, by offset; and the records that aren't done.
     var done: [UInt64: MonotonicTime] = [:]
     var open: Set<UInt64> = []
-    /// Of records that wait for their retry, by offset: the number of their next delivery, and its time by the wall clock.
+    /// The next delivery of each record that waits for its retry, by offset: its number, and its time by the wall clock.
     var retries: [UInt64: (delivery: Int, time: Int64)] = [:]
     var frontier: UInt64 = 0
   }

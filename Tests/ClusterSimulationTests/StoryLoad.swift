@@ -42,6 +42,6 @@ enum LoadFlaw: CaseIterable {
   case wrongAnswer
   /// A group's member retries what the oracle takes for acknowledged.
   case retriesForAcknowledging
-  /// The oracle is told of trims that aren't made.
+  /// The load reports trims to the oracle that it doesn't request.
   case forgetsTrim
 }

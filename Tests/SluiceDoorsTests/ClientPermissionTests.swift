@@ -9,7 +9,7 @@ import SluiceWire
 import TestSupport
 import Testing
 
-/// Permissions that depend on the client's identifier, and those of anonymous clients, by every door.
+/// Permissions that depend on the client's identifier, and those of anonymous clients, by every gateway.
 @Suite struct ClientPermissionTests {
   private let door: DoorWorld
 
@@ -26,7 +26,7 @@ import Testing
     door = try DoorWorld([.mqtt, .http, .webSocket], access: policy)
   }
 
-  /// What a client of that name may publish to: by MQTT.
+  /// Whether a client of that name may publish to the topic by MQTT.
   private func mqtt(_ name: String, _ user: (String, String)?, _ topic: String) -> Bool {
     let client = MQTTClient.connected(door, name, user: user)
     client.settle(.seconds(1))
@@ -118,7 +118,7 @@ import Testing
     #expect(MQTTClient.connected(door, "g1", user: ("guest", "")).await("connack 134"))
   }
 
-  /// Client identifiers that look like filters get no more than their own level, and no more than nothing where they can't be one.
+  /// Client identifiers that look like filters get only their own level, and no access at all if they can't be a level.
   @Test(arguments: ["+", "#", "a/b", "$SYS", "+/#", "lamp/+"])
   func identifiersThatLookLikeFilters(id: String) throws {
     let client = MQTTClient.connected(door, id, user: ("home", "pass"))
@@ -135,7 +135,7 @@ import Testing
     #expect(client.lines.filter { $0.hasPrefix("publish") } == [])
   }
 
-  /// The will of a client that is gone has the same permissions, whoever publishes it.
+  /// The will of a disconnected client is subject to the client's permissions, whichever part of the broker publishes it.
   @Test(arguments: [("lamp", true), ("fan", false)]) func willsAreTheClients(id: String, isPublished: Bool)
     throws
   {

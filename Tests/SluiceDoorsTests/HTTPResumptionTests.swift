@@ -41,7 +41,7 @@ import Testing
     _ = stage.publish("a.x", "1")
     let answer = stage.ask(line, "", events, "Last-Event-ID: 5")
     #expect(answer.status == 400)
-    #expect(answer.body.contains("Last-Event-ID can't say where each topic of a pattern goes on"))
+    #expect(answer.body.contains("Last-Event-ID can't give a position in each topic of a pattern"))
   }
 
   @Test func anIdThatIsNoneIsRefused() {

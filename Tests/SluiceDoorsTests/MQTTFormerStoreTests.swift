@@ -9,7 +9,7 @@ import Testing
 @testable import SluiceDoors
 @testable import SluiceMQTT
 
-/// Stores that earlier versions have written: sessions as a record each, retained messages in a topic of their own.
+/// Stores of earlier versions: one record per session, and retained messages in a separate topic.
 @Suite struct MQTTFormerStoreTests {
   /// Writes records of an earlier version, byte by byte.
   private struct Writer {

@@ -88,7 +88,7 @@ import Testing
     #expect(found["clients/disconnected"] == "0")
   }
 
-  /// Several loops, connections that are packed, and sessions that end: numbers of what is there return to what they were.
+  /// Gauges return to their former values after sessions end, with several loops and packed connections.
   @Test func gaugesReturn() throws {
     let door = try DoorWorld(loops: 3, [.mqtt])
     let watcher = MQTTClient.connected(door, "w")
@@ -169,7 +169,7 @@ import Testing
     var will = MQTTConnect.Will(topic: "$SYS/broker/version", payload: Array("forged".utf8))
     will.qos = .atMostOnce
     #expect(MQTTClient.connected(door, "v", will: will).take() == ["connack 144"])
-    // What is there from before is nobody's retained message.
+    // A record that is already in the topic doesn't become a retained message.
     var batch = BatchBuilder()
     try Array("%24SYS.broker.version".utf8).withUnsafeBytes { key in
       try Array("forged".utf8).withUnsafeBytes { try batch.append(key: key, headers: [], payload: $0) }
@@ -206,7 +206,7 @@ import Testing
     #expect(messages("none") == [])
   }
 
-  /// A session's subscription goes on with a new connection, without values that its client hasn't asked for again.
+  /// A session's subscription continues on a new connection, without values that its client hasn't requested again.
   @Test(arguments: [false, true]) func aSessionGetsChangesAgain(isStored: Bool) throws {
     let door = try DoorWorld([.mqtt], store: isStored ? MemoryStore() : nil)
     let first = MQTTClient.connected(door, "s", clean: false, expiry: 600)

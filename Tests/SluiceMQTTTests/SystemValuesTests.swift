@@ -54,7 +54,7 @@ import Testing
     #expect(text("load/publish/received/5min", in: values) == "379.27")
     #expect(text("load/publish/received/15min", in: values) == "170.08")
     #expect(text("load/publish/sent/1min", in: values) == "0.00")
-    // Nothing comes for an hour, in which nobody looks.
+    // No message arrives for an hour, and no client reads the values.
     values.update(figures, now: 3900 * Self.second)
     #expect(text("load/publish/received/1min", in: values) == "0.00")
     #expect(text("load/publish/received/15min", in: values) == "3.12")

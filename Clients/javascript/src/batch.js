@@ -184,7 +184,7 @@ export function settle(stream, verdict, attempt, offset, delay) {
   return bytes;
 }
 
-/** Of a retry, in milliseconds. */
+/** The longest delay of a retry, in milliseconds. */
 const LONGEST_DELAY = 0xffff_fffe;
 
 /** COMMIT: the cursor stands at `nextOffset`. */

@@ -33,9 +33,9 @@ public struct GroupOptions: Hashable, Sendable {
   /// reason: `sluice-dead-topic`, `-group`, `-offset`, `-deliveries` and `-reason` (retried, rejected, deadline or
   /// member-left). Nil, the default: dead letters are dropped. Needs explicit acknowledgement.
   public var deadLetters: String?
-  /// How long a record waits before it is delivered again when its member retries it without a delay, or its deadline has passed: the lower
-  /// bound after the first delivery, twice as long after each further one, at most the upper bound. From 1 millisecond to 49 days, in whole
-  /// milliseconds. Nil, the default, for not at all. Needs explicit acknowledgement.
+  /// How long a record waits for its next delivery if its member retries it without a delay, or misses its deadline. The wait is the lower
+  /// bound after the first delivery, and doubles with each further one up to the upper bound. From 1 millisecond to 49 days, in whole
+  /// milliseconds. Nil, the default, for no wait. Needs explicit acknowledgement.
   public var retryBackoff: ClosedRange<Duration>?
 
   public init(

@@ -67,9 +67,9 @@ extension Publisher where Output == Message {
   /// ```
   ///
   /// - Parameters:
-  ///   - client: the client whose connection is used. The caller holds it for as long as the publication runs.
+  ///   - client: the client whose connection is used. The caller retains it for as long as the publication runs.
   ///   - topic: the topic's name.
-  ///   - settings: what is stated of the topic, as in ``Client/subject(_:settings:acknowledgement:buffer:whenFull:producer:)``; nil for nothing.
+  ///   - settings: the settings stated for the topic, as in ``Client/subject(_:settings:acknowledgement:buffer:whenFull:producer:)``; nil for none.
   ///   - condition: when the publisher is subscribed to.
   ///   - failure: as in `publish(to:when:failure:)`.
   public func publish(

@@ -16,8 +16,8 @@ import SluiceWire
 /// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
 ///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
 ///   idle one keeps its part. Other records wait in the buffer; when it is full, ``send(_:)`` returns ``SendResult/bufferFull``, and ``publish(_:)`` waits.
-/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`, and ends as the publication does:
-///   `.finished` when the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
+/// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`. It ends with the
+///   publication: `.finished` once the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
 ///   The exceptions are ``Acknowledgement/none``, and a topic that was started anew meanwhile, which gets the unacknowledged records
 ///   and those that follow. When the client gives up, or is closed, the publication ends with that failure; unacknowledged records may
@@ -90,7 +90,7 @@ public final class TopicSubject: Subject, Sendable {
     case dropOldest
   }
 
-  /// What became of a message that was sent.
+  /// The result of sending a message.
   public enum SendResult: Hashable, Sendable {
     /// It is published as soon as the broker grants it.
     case accepted

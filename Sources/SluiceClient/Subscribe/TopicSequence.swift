@@ -51,6 +51,7 @@ public struct TopicSequence<Element>: AsyncSequence, Sendable {
 }
 
 extension RemoteTopic {
-  /// The topic's values as an asynchronous sequence, requested one at a time. In place of the one that every publisher has, which fails with any error.
+  /// The topic's values as an asynchronous sequence, requested one at a time. Replaces the `values` of other publishers, which throw untyped
+  /// errors.
   public var values: TopicSequence<Output> { TopicSequence(self) }
 }

@@ -1,10 +1,11 @@
 import SluiceIO
 
-/// The cluster of a broker that has doors: what its doors need to know of the nodes.
+/// The cluster of a broker with gateways, as far as the gateways need it.
 public struct DoorCluster: Sendable {
   /// This node's name.
   public var node: String
-  /// The names of the other nodes that live at that time; nil while this node doesn't know. Called from any thread, some times a second.
+  /// Returns the names of the other nodes that are alive at that time; nil while this node can't determine them. Called from any thread, several times a
+  /// second.
   public var otherNodes: @Sendable (MonotonicTime) -> Set<String>?
 
   public init(node: String, otherNodes: @escaping @Sendable (MonotonicTime) -> Set<String>?) {

@@ -1,6 +1,6 @@
 import SluiceMQTT
 
-/// Limits on what clients of MQTT may ask for. Clients of MQTT 5 are told of them in CONNACK, as far as the protocol has a property for them.
+/// Limits on MQTT clients. CONNACK reports them to clients of MQTT 5 as far as the protocol has a property for them.
 public struct MQTTLimits: Hashable, Sendable {
   /// The values of ``keepAlive``.
   public static let keepAlives: ClosedRange<Duration> = .zero ... .seconds(Int64(UInt16.max))
@@ -17,40 +17,41 @@ public struct MQTTLimits: Hashable, Sendable {
   /// The values of ``sessionBytes``.
   public static let sessionSizes: ClosedRange<Int> = 64 << 10...1 << 40
 
-  /// What a packet has at most besides the payload and the properties, which are its record's: the topic's name, and lengths.
+  /// The most bytes that a packet has besides the payload and the properties of its record: the topic's name, and lengths.
   public static let packetOverhead = 64 << 10
 
-  /// The longest keep alive time; 0 for any, none among them. A client of MQTT 5 with a longer one or none gets this one as Server Keep Alive, in whole
-  /// seconds. One of MQTT 3.1.1 can't be told, and keeps its own.
+  /// The longest keep-alive time; 0 for no limit, which also permits none at all. A client of MQTT 5 with a longer time, or none, gets this one as Server
+  /// Keep Alive, in whole seconds. MQTT 3.1.1 has no such property, so its clients keep their own time.
   public var keepAlive = Duration.seconds(3600)
-  /// The longest session expiry interval, in whole seconds; 0 for any, without an end among them.
+  /// The longest session expiry interval, in whole seconds; 0 for no limit, which also permits sessions that never expire.
   public var sessionExpiry = Duration.zero
-  /// Messages at QoS 1 and 2 that a client may have under way to the broker.
+  /// Messages at QoS 1 and 2 that a client may have in flight to the broker.
   public var receiveMaximum = 1024
-  /// The longest packet of a client, in bytes: a record of 1 MiB, and what a packet has besides. CONNECT, which comes before the client knows it, may have 128 KiB.
+  /// The longest packet of a client, in bytes: a record of 1 MiB plus the overhead. CONNECT, which the client sends before it knows this limit, may have 128
+  /// KiB.
   public var packet = (1 << 20) + packetOverhead
   /// Topic aliases that a client may set.
   public var topicAliases = 32
-  /// Subscriptions of a client at a time.
+  /// Subscriptions of a client at the same time.
   public var subscriptions = 10_000
-  /// Sessions that are kept beyond their connections, at a time.
+  /// Sessions that outlive their connections, at the same time.
   public var sessions = 1_000_000
-  /// The memory that they take, in bytes: of their encoded values, their names, and 200 bytes each. A client that wants one more, or one with more
-  /// subscriptions, is refused beyond it.
+  /// The memory of these sessions, in bytes: their encoded values, their names, and 200 bytes each. Beyond it, a client is refused a further session or
+  /// further subscriptions in a session.
   public var sessionBytes = 1 << 30
-  /// The memory of wills whose delay isn't over, in bytes. Beyond it a will is published as soon as its client is gone.
+  /// The memory of wills whose delay hasn't passed, in bytes. Beyond it, a will is published as soon as its client has disconnected.
   public var willBytes = 256 << 20
 
-  /// A connection that has no turn for so long is packed, if nothing is under way. One that was packed before stays as it is for much longer, so that a
-  /// client that sends or gets messages often isn't packed for each.
+  /// A connection is packed once it has had no turn for this time and nothing is in flight. A connection that was packed before stays unpacked for much
+  /// longer, so that a client with frequent messages isn't packed after each.
   package var quietAfter = Duration.milliseconds(10)
 
-  /// What a session takes beside its bytes: its place in the broker's table.
+  /// The bytes that a session takes besides its value and name: its entry in the broker's table.
   static let sessionOverhead = 200
 
   public init() {}
 
-  /// What every session has in common.
+  /// The rules that all sessions share.
   var rules: MQTTSessionRules {
     var rules = MQTTSessionRules()
     rules.maximumKeepAlive = UInt16(clamping: keepAlive.components.seconds)

@@ -4,19 +4,20 @@ import SluiceIO
 import SluiceSession
 import SluiceWire
 
-/// A connection of a client of HTTP: one request after the other on one side, a client of the native protocol on the other.
+/// A connection of an HTTP client: it serves one request at a time, and is a client of the native protocol towards the broker.
 ///
-/// What requests there are is in ``HTTPRoute``.
+/// ``HTTPRoute`` lists the requests.
 ///
-/// The broker's connection belongs to the credentials of a request: for others, as browsers send them on a connection that they share, there is another one. What the client doesn't read isn't taken from the broker.
+/// The connection to the broker belongs to the credentials of one request. A request with other credentials, such as on a connection that browser tabs share,
+/// gets a new connection to the broker. The gateway takes no records from the broker while the client doesn't read.
 ///
 /// On its loop only.
 final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
-  /// Bytes of output that may wait for the client to read before no more records are taken.
+  /// The gateway stops taking records while more bytes of output than this wait for the client.
   static let maximumOutput = 256 << 10
-  /// Bytes of further requests that may wait before no more is read.
+  /// The gateway reads no more while more bytes of further requests than this wait.
   private static let maximumUnread = 64 << 10
-  /// How long a request, and a connection between two requests, may take.
+  /// How long a client may take to send a request, and may wait before it sends another.
   private static let patience = Duration.seconds(60)
 
   let loop: any EventLoop
@@ -34,17 +35,17 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// The present request, until it is begun.
   private var request: HTTPRequest?
   private var credentials: Credentials?
-  /// What serves the present request.
+  /// Serves the current request.
   private var exchange: (any HTTPExchange)?
-  /// Where replies to the connection's requests come; nil before the first one.
+  /// Receives the replies to the connection's requests; nil before the first one.
   private var inbox: HTTPInbox?
   private var transportIsOpen = true
   /// Whether the client's stream has been started.
   private var isRead = false
   private var hasEnded = false
-  /// Why the connection ends: with a request that couldn't be read, or since the client's stream has failed.
+  /// Why the connection ends: a request couldn't be read, or the client's stream failed.
   @OutOfLine private var error: IOError? = nil
-  /// Why the broker doesn't take the connection.
+  /// Why the broker refused the connection.
   @OutOfLine private var refusal: HTTPProblem? = nil
   private var timer: TimerToken?
 
@@ -67,7 +68,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
 
   var obstacle: StreamObstacle? { transport.obstacle }
 
-  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
+  /// Bytes that the client's own stream holds, such as TLS data, change outside the gateway's turns.
   func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
 
   // MARK: Bytes of the client
@@ -96,7 +97,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     link.handOut()
   }
 
-  /// Takes what has come, up to the end of a request.
+  /// Processes received bytes up to the end of a request.
   private func take() {
     while let event = session.next(at: loop.wallClock) {
       switch event {
@@ -134,7 +135,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
         credentials: credentials ?? .none), stream: 0)
   }
 
-  /// Gives a request with other credentials than those before a connection of the broker for itself.
+  /// Opens a new connection to the broker for a request whose credentials differ from those of the previous one.
   private func begin(_ request: HTTPRequest, as credentials: Credentials) throws(HTTPProblem) {
     guard let accept = broker.accept else { throw HTTPProblem.stopping }
     link.end()
@@ -153,7 +154,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     if exchange == nil { answer(204, "") }
   }
 
-  /// Goes on with another exchange for the same request.
+  /// Continues the same request with another exchange.
   func goOn(_ next: () throws(HTTPProblem) -> any HTTPExchange) {
     do throws(HTTPProblem) { exchange = try next() } catch { refuse(error) }
   }
@@ -185,10 +186,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
   /// Appends a chunk to such an answer.
   func append(chunk: [UInt8]) { session.append(chunk: chunk) }
 
-  /// Appends what ``HTTPChunk/framed(_:)`` has made.
+  /// Appends a chunk that ``HTTPChunk/framed(_:)`` has encoded.
   func append(sharedChunk chunk: [UInt8]) { session.append(sharedChunk: chunk) }
 
-  /// Ends such an answer; without its last chunk where it isn't whole.
+  /// Ends such an answer; omits the last chunk if the answer is incomplete.
   func endAnswer(isWhole: Bool) {
     session.endAnswer(isWhole: isWhole)
     answered()
@@ -200,7 +201,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     answered()
   }
 
-  /// Answers what isn't a request with a problem, which is why the connection ends.
+  /// Answers malformed input with a problem. The connection then ends.
   private func refuse(_ problem: HTTPProblem, _ fault: PeerFault) {
     error = IOError(action: "serve \(link.peer)", fault: fault, reason: problem.message)
     refuse(problem)
@@ -211,7 +212,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     request = nil
     guard session.isReading else { return }
     rearm()
-    // The next request may have come already.
+    // The next request may have arrived already.
     if session.unreadBytes > 0 { comeRound() }
   }
 
@@ -245,10 +246,10 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     return session.output.count <= Self.maximumOutput && !(exchange?.isHeld ?? false)
   }
 
-  /// The broker ends the connection, and has said why.
+  /// The broker has ended the connection for this reason.
   private func failed(_ problem: HTTPProblem) {
     if !isRead {
-      // There are too many connections, say.
+      // For example, there are too many connections.
       refusal = problem
       return
     }
@@ -287,7 +288,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     exchange?.turnEnds()
     sendOutput()
     if session.output.isEmpty, transportIsOpen, exchange != nil {
-      // What follows from everything being written.
+      // Steps that wait until all output is written.
       exchange?.turnEnds()
       sendOutput()
     }
@@ -300,7 +301,7 @@ final class HTTPConnection: ByteStreamHandler, DoorLinkClient {
     link.wake()
     guard !isBehind else { return }
     guard exchange?.isHeld ?? false else { return link.resume() }
-    // The client's stream has taken everything, so it reports no room later.
+    // The client's stream took all output, so it won't report that it is writable.
     guard session.output.isEmpty else { return }
     _ = loop.schedule(at: loop.now) { [weak self] in self?.endTurn() }
   }

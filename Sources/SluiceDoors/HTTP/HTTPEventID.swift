@@ -18,7 +18,7 @@ struct HTTPEventID: Hashable {
 }
 
 extension HTTPEventID {
-  /// Nil for a text that isn't an id, and for one behind which no offset comes.
+  /// Nil for text that isn't an ID, and for an ID that no offset can follow.
   init?(_ text: String) {
     let parts = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard (1...2).contains(parts.count), let last = parts.last,

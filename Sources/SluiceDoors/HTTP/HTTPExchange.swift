@@ -1,15 +1,15 @@
 import SluiceHTTP
 import SluiceSession
 
-/// A request that is being served. Kept by its connection.
+/// A request that is being served. The connection retains it.
 protocol HTTPExchange: AnyObject {
-  /// What the broker has said, valid during the call only.
+  /// Processes an action of the broker, which is valid during the call only.
   func received(_ action: ClientAction)
 
   /// The connection ends.
   func failed(_ problem: HTTPProblem)
 
-  /// Goes on as far as grants and room allow.
+  /// Sends as much as grants and room allow.
   func turnEnds()
 
   /// Whether records wait for the client to read.

@@ -3,16 +3,16 @@ import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
-/// `GET` and `HEAD` of a topic whose reader has had the end of one of its lives: 204 where that is the present one, after which a browser's EventSource doesn't connect
-/// again. Otherwise the topic was made anew, and the reader gets the records of its new life.
+/// `GET` and `HEAD` of a topic by a reader that has received the end of one of its epochs. If that epoch is still the current one, the answer is 204, after
+/// which a browser's EventSource doesn't reconnect. Otherwise the topic was recreated, and the reader gets the records of the new epoch.
 ///
 /// The topic is looked up without a subscription, as in ``HTTPStreamHead``.
 final class HTTPLifeCheck: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let terms: HTTPReadingTerms
-  /// The life whose end the client has had.
+  /// The epoch whose end the client has received.
   private let epoch: UInt64
-  /// Makes what answers with the topic's new life.
+  /// Creates the exchange that serves the topic's new epoch.
   private let goOn: () throws(HTTPProblem) -> any HTTPExchange
 
   init(

@@ -6,7 +6,7 @@ import SluiceWire
 
 /// Signed links: addresses with credentials for one topic and one operation, for clients that can't send `Authorization`, such as a browser's EventSource.
 ///
-/// `POST /links?topic=NAME&operation=read` makes one. A request has it in the parameter `link`.
+/// `POST /links?topic=NAME&operation=read` returns one. A request passes it in the parameter `link`.
 enum HTTPLinks {
   private static let parameter = "link"
   static let parameters = ["for", "operation", "topic"]
@@ -16,7 +16,7 @@ enum HTTPLinks {
   /// Takes a link off a request. The broker verifies it. The gateway checks its topic and operation, to name them in the answer.
   ///
   /// - Returns: its credentials; nil without a link.
-  /// - Throws: ``HTTPProblem`` for text that isn't a link, and for a link to something else.
+  /// - Throws: ``HTTPProblem`` for malformed text, and for a link to another topic or operation.
   static func takeCredentials(of request: inout HTTPRequest) throws(HTTPProblem) -> Credentials? {
     guard let text = request.takeParameter(parameter) else { return nil }
     guard request.field("authorization") == nil else {

@@ -3,7 +3,7 @@ import SluiceHTTP
 import SluiceWire
 
 extension HTTPProblem {
-  /// An error of the broker, with the status that says most of what it says.
+  /// Converts an error of the broker, with the closest HTTP status.
   init(_ error: WireError) {
     let status =
       switch error.code {
@@ -27,18 +27,18 @@ extension HTTPProblem {
       retryAfter: status == 503 && error.code != .noResponders ? 1 : nil)
   }
 
-  /// The broker can't serve the request now, and is likely to when it comes again.
+  /// The broker can't serve the request now; a retry is likely to succeed.
   static func unavailable(_ message: String) -> HTTPProblem { HTTPProblem(503, message, retryAfter: 1) }
 
   static let stopping = unavailable("the broker is about to stop; try again later")
   static let disconnected = unavailable("the broker ends the connection")
 
-  /// Calls `body`, whose errors are those of the broker.
+  /// Calls `body` and converts the broker's errors.
   static func wrapping<Value>(_ body: () throws(WireError) -> Value) throws(HTTPProblem) -> Value {
     do throws(WireError) { return try body() } catch { throw HTTPProblem(error) }
   }
 
-  /// The object of JSON that answers a request.
+  /// The JSON object that answers a request.
   var text: String {
     let code = code.map { ",\"code\":\($0.number),\"error\":\(JSONText.quoted($0.name))" } ?? ""
     return "{\"message\":\(JSONText.quoted(message))\(code)}\n"

@@ -11,7 +11,7 @@ struct HTTPPublication {
   private var sentBytes = 0
   /// Whether the broker has opened it.
   private(set) var isOpen = false
-  /// Whether everything was in the log before.
+  /// Whether the log contained all records before.
   private(set) var isDuplicate = false
 
   /// Opens the publication.
@@ -69,7 +69,7 @@ struct HTTPPublication {
     }
   }
 
-  /// Ends the publication; what was sent stays.
+  /// Ends the publication; records that were sent stay in the log.
   func cancel(by connection: HTTPConnection) {
     if connection.native.cancel(stream) { connection.link.send(Cancel(), stream: stream) }
   }

@@ -3,11 +3,12 @@ import SluiceSession
 import SluiceHTTP
 import SluiceWire
 
-/// `POST /topics/NAME`: publishes the body, and answers when it is in the log.
+/// `POST /topics/NAME`: publishes the body, and answers once it is in the log.
 ///
-/// The body is one record; with `?lines`, or as `application/x-ndjson`, each of its lines is one. `Sluice-Key` is the key of all of them,
-/// or `Sluice-Key-Base64` where it isn't text, `Sluice-Header-NAME` a header, and the type of the content a header `content-type` unless it is the one that programs send by themselves. A request
-/// with an `Idempotency-Key` that comes again publishes nothing that is in the log already: the key makes a producer of it, as long as the topic remembers.
+/// The body is one record; with `?lines`, or as `application/x-ndjson`, each line is one. `Sluice-Key` is the key of all records, or `Sluice-Key-Base64` if
+/// it isn't text. `Sluice-Header-NAME` sets a header. The content type becomes a header `content-type`, except for types that programs send by default. A
+/// repeated request with the same `Idempotency-Key` publishes only records that aren't in the log yet: the key determines a producer ID, which works as long
+/// as the topic remembers that producer.
 final class HTTPPublishing: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let topic: String
@@ -29,8 +30,8 @@ final class HTTPPublishing: HTTPExchange {
       batch, to: topic, acknowledgement: acknowledgement, producer: producer, by: connection)
   }
 
-  /// `POST /replies/TOPIC/ID`: publishes the body as the reply to a request, at the address that the request's object names as `reply`. With
-  /// `Sluice-Header-Reply-Error` it says why there is no reply.
+  /// `POST /replies/TOPIC/ID`: publishes the body as the reply to a request, at the address in the member `reply` of the request's object.
+  /// `Sluice-Header-Reply-Error` gives the reason if there is no reply.
   init(reply request: HTTPRequest, by connection: HTTPConnection) throws(HTTPProblem) {
     self.connection = connection
     isReply = true
@@ -44,8 +45,8 @@ final class HTTPPublishing: HTTPExchange {
     publication = try HTTPPublication(batch, to: topic, role: .requester, by: connection)
   }
 
-  /// A producer's number for a key of an identity: 63 bits of the SHA-256 of both, never 0. A client can't make a request whose number is that of another
-  /// identity's, which would count as published already.
+  /// The producer ID for an identity's key: 63 bits of the SHA-256 of both, never 0. A client can't find a key that yields another identity's producer ID,
+  /// and so can't make that identity's records count as published already.
   static func producer(_ key: String, of identity: String) -> UInt64 {
     IdentityDigest.number(of: key, of: identity) | 1 << 63
   }
@@ -53,21 +54,21 @@ final class HTTPPublishing: HTTPExchange {
   /// The request's body as records.
   ///
   /// - Parameters:
-  ///   - isOne: whether the body is one record, whatever its type is.
-  ///   - headers: headers of each record, in front of those that the request names.
+  ///   - isOne: whether the body is one record whatever its type.
+  ///   - headers: headers of each record, before those that the request names.
   static func batch(
     of request: HTTPRequest, asOne isOne: Bool = false, with headers: [RequestHeader.Value] = []
   ) throws(HTTPProblem) -> BatchBuilder {
     let key = try request.key()
     var headers = headers
-    // A record would have no sign of the coding.
+    // A record wouldn't show the content coding.
     guard !request.hasContentCoding else {
       throw HTTPProblem(
         415,
         "a body in a content coding isn't understood; send it without Content-Encoding, with Sluice-Header-NAME for what subscribers have to know"
       )
     }
-    // With its parameters: what a client of multipart/form-data has sent can't be read without them.
+    // With its parameters: multipart/form-data can't be parsed without them.
     var content = request.field("content-type") ?? ""
     let type = content.prefix { $0 != ";" && $0 != " " }.lowercased()
     let isLines = !isOne && (type == "application/x-ndjson" || request.parameter("lines") != nil)
@@ -105,7 +106,7 @@ final class HTTPPublishing: HTTPExchange {
     let count = publication.count
     switch action {
     case .publicationOpened(_, let frame):
-      // Of a request that comes again: what is in the log isn't sent again.
+      // A repeated request: records that are in the log aren't sent again.
       publication.opened(skipping: Int(clamping: min(frame.nextSequence, count)))
       if publication.isSent { done(lastOffset: nil) }
     case .acknowledged(_, let ack) where ack.through >= count: done(lastOffset: ack.lastOffset)
@@ -120,7 +121,7 @@ final class HTTPPublishing: HTTPExchange {
 
   func turnEnds() {
     publication.send(by: connection)
-    // The client wants to hear of no acknowledgement. The broker reads what was sent in its order, so the end of the publication comes behind all of it.
+    // The client wants no acknowledgement. The broker processes frames in order, so the end of the publication follows all its records.
     if acknowledgement == .none, publication.isOpen, publication.isSent { done(lastOffset: nil) }
   }
 

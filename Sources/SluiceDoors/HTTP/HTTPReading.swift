@@ -3,13 +3,14 @@ import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
-/// `GET /topics/NAME`: streams records, until the client closes the connection, `count` records have come, the topic ends, or, with `until=live`, replay is over.
+/// `GET /topics/NAME`: streams records until the client closes the connection, `count` records were sent, the topic ends, or, with `until=live`, replay is
+/// complete.
 ///
-/// The name may be a pattern. The answer is objects of JSON on lines; server-sent events where the client takes `text/event-stream`; or the payloads alone where
-/// it takes `application/octet-stream`, which ends without its last chunk when the topic has failed.
+/// The name may be a pattern. The answer consists of JSON objects on lines; of server-sent events if the client accepts `text/event-stream`; or of the
+/// payloads alone if it accepts `application/octet-stream`. The last form omits its last chunk if the topic has failed.
 ///
-/// The ids of a topic's events are ``HTTPEventID``, those of its end included. A pattern's events have no ids: one offset can't say where many topics
-/// go on. Demand follows the connection: what the client doesn't read isn't asked for.
+/// The IDs of a topic's events, including that of its end, are of the form ``HTTPEventID``. A pattern's events have no IDs, because one offset can't give the
+/// position in several topics. Demand follows the connection: the gateway requests no more records than the client reads.
 final class HTTPReading: HTTPExchange {
   private struct Held {
     var topic: Topic
@@ -31,34 +32,34 @@ final class HTTPReading: HTTPExchange {
 
   private unowned let connection: HTTPConnection
   private var stream: UInt32
-  /// What it shares with others; nil for requests, whose objects are for one reader each.
+  /// Texts that readers share; nil for requests, since each of their objects is for one reader.
   private let texts: HTTPTexts?
   private let terms: HTTPReadingTerms
   private var writer: HTTPRecordWriter
-  /// The last event that the client has had, as it says; nil where it has said nothing, or once that is dealt with.
+  /// The last event that the client reports to have received; nil if it reported none, or once this was processed.
   private var had: HTTPEventID?
-  /// Whether the subscription is there to learn where the topic ends.
+  /// Whether the subscription only looks up the head of the topic.
   private var isAsking: Bool
-  /// Whether the client has had records of another life of the topic.
+  /// Whether the client has received records of another epoch of the topic.
   private var isRestarted = false
-  /// Records that are still wanted; nil for all.
+  /// Records that remain of the request's `count`; nil for no limit.
   private var wanted: UInt64?
   private var granted: UInt64
   private var delivered: UInt64 = 0
-  /// Behind the last record that was put into the answer, and where the cursor stands.
+  /// The offset after the last record in the answer, and the committed position of the cursor.
   private var nextOffset: UInt64 = 0
   private var committed: UInt64 = 0
   private var hasBegun = false
-  /// Set when nothing more comes: what is held is sent, then the answer ends.
+  /// Set when no more records follow: held records are sent, then the answer ends.
   private var isEnding = false
-  /// A topic has failed in an answer that can't say so.
+  /// Whether a topic has failed and the format can't report it.
   private var isBroken = false
   private var topics: [UInt32: Topic] = [:]
   private var current: Topic?
   private var held: [Held] = []
   private var keepalive: HTTPStreamKeepalive?
 
-  /// - Parameter resumption: where a client goes on that has had events of the topic.
+  /// - Parameter resumption: where a client resumes that has received events of the topic.
   init(
     _ terms: HTTPReadingTerms, _ resumption: HTTPResumption, by connection: HTTPConnection
   ) throws(HTTPProblem) {
@@ -69,7 +70,7 @@ final class HTTPReading: HTTPExchange {
     if case .behind(let id) = resumption { had = id }
     let (window, isPattern, areRequests) = (terms.window, terms.isPattern, terms.areRequests)
     granted = min(wanted ?? Credit.unlimited, window ?? Credit.unlimited)
-    // Where the epoch tells which offsets are meant, the broker itself finds the place. A cursor has its own.
+    // With an epoch in the ID, the broker itself finds the position. A cursor has its own position.
     let isPlaced = had?.epoch != nil && terms.cursor.isEmpty
     isAsking = had != nil && !isPlaced
     let first = isAsking ? 0 : granted
@@ -94,7 +95,7 @@ final class HTTPReading: HTTPExchange {
     }
   }
 
-  /// - Parameter epoch: the life of the topic that is meant; nil for any.
+  /// - Parameter epoch: the epoch of the topic to read; nil for any.
   private func subscribe(
     from start: Subscribe.Start, of epoch: UInt64? = nil, granted: UInt64, cursor: String = ""
   ) {
@@ -104,19 +105,19 @@ final class HTTPReading: HTTPExchange {
         grantedThrough: granted, cursor: cursor, filter: terms.filter), stream: stream)
   }
 
-  /// Goes on behind the last record that the client has had, now that the end of the topic is known.
+  /// Resumes after the last record that the client received, now that the topic's head is known.
   ///
-  /// A client that has had offsets which the topic doesn't have yet has had records of another life of it: of one that was in memory, say, before the broker was
-  /// started again. It gets all records of this one.
+  /// If that offset isn't below the head, the client has received records of another epoch, such as one of an in-memory topic before the broker restarted.
+  /// The client then gets all records of the current epoch.
   private func begin(behind offset: UInt64, end: UInt64) {
     isRestarted = end <= offset
     let former = stream
     begin(from: isRestarted ? .earliest : .offset(offset + 1))
-    // Behind the one that takes its place: a topic that is left by its last subscriber may start over.
+    // Cancels only after the new subscription: a topic whose last subscriber leaves may start over.
     if connection.native.cancel(former) { connection.link.send(Cancel(), stream: former) }
   }
 
-  /// The client has had records of a life of the topic that this one doesn't continue: it gets all records of this one.
+  /// The client has received records of an epoch that the current one doesn't continue: it gets all records of the current one.
   private func restart() {
     isRestarted = true
     begin(from: .earliest)
@@ -180,7 +181,7 @@ final class HTTPReading: HTTPExchange {
     }
   }
 
-  /// A client of server-sent events passes over comments, so they can come without being asked for.
+  /// Clients of server-sent events ignore comments, so keepalives need no option.
   private func beginKeepalive() {
     guard let interval = terms.interval, interval > .zero, let filler = writer.format.filler else { return }
     keepalive = HTTPStreamKeepalive(every: interval, on: connection.loop) { [weak self] in
@@ -209,7 +210,7 @@ final class HTTPReading: HTTPExchange {
     connection.append(chunk: chunk)
   }
 
-  /// Puts records into the answer, run by run, while the client reads.
+  /// Appends records to the answer, run by run, while the client reads.
   private func deliver(
     _ batch: UnsafeRawBufferPointer, of topic: Topic, from offset: UInt64, count: Int
   ) {
@@ -235,16 +236,16 @@ final class HTTPReading: HTTPExchange {
     if wanted == 0 { isEnding = true }
   }
 
-  /// Puts a run of records into the answer: as another reader has written it, or written for all.
+  /// Appends a run of records to the answer: text that another reader has already produced, or new text that is kept for all readers.
   ///
-  /// - Returns: their number; 0 at the end of the batch.
+  /// - Returns: the number of records; 0 at the end of the batch.
   private func writeRun(
     _ iterator: inout BatchIterator, of topic: Topic, from offset: UInt64, atMost most: Int
   ) -> Int {
     let place = HTTPTexts.Place(
       offset: offset, epoch: topic.epoch, format: writer.format, topic: topic.name)
     if let known = texts?.find(place, atMost: most) {
-      // The records are passed over, for what follows them. The broker's batches are in order.
+      // Skips the records to reach those after them. The broker's batches are in order.
       for _ in 0..<known.count { _ = try? iterator.next() }
       connection.append(sharedChunk: known.chunk)
       return known.count
@@ -274,12 +275,12 @@ final class HTTPReading: HTTPExchange {
     }
     if held.isEmpty { passWritten() }
     guard isEnding, held.isEmpty else { return }
-    // The cursor goes on behind what the connection has taken, so that comes first.
+    // The cursor moves past records only once the connection has taken them, so the output must be empty.
     guard terms.cursor.isEmpty || connection.session.output.isEmpty else { return }
     finish(isWhole: !isBroken)
   }
 
-  /// Everything so far has been written to the connection: the cursor goes on, and more is asked for.
+  /// All output so far was written to the connection: commits the cursor, and requests more records.
   private func passWritten() {
     guard connection.session.output.isEmpty else { return }
     if !terms.cursor.isEmpty, nextOffset > committed {

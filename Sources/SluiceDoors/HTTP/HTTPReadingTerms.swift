@@ -1,24 +1,24 @@
 import SluiceHTTP
 import SluiceWire
 
-/// What a request for a topic's records, or a pattern's, asks for.
+/// The parameters of a request that reads a topic or a pattern.
 struct HTTPReadingTerms {
   let name: String
   let isPattern: Bool
-  /// Whether the records are requests that the client replies to: they begin with the next one unless `from` says otherwise, the topic is
-  /// created where it isn't there, and each object has the address for its reply.
+  /// Whether the records are requests that the client replies to. They begin with the next one unless `from` is set, the topic is created if it doesn't
+  /// exist, and each object contains the address for its reply.
   let areRequests: Bool
   let format: HTTPRecordFormat
   let endsWhenLive: Bool
   let start: Subscribe.Start
   let filter: RecordFilter
-  /// Records that are wanted; nil for all.
+  /// The number of records to send; nil for no limit.
   let count: UInt64?
   /// The durable cursor that it moves; empty for none.
   let cursor: String
-  /// The records that may be asked for and not written to the client yet; nil for no limit.
+  /// The number of records that may be requested and not yet written to the client; nil for no limit.
   let window: UInt64?
-  /// How long nothing may be written; nil for ever.
+  /// The longest time without output; nil for no limit.
   let interval: Duration?
 
   static let parameters = [

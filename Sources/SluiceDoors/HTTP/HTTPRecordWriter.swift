@@ -3,15 +3,15 @@ import SluiceMQTT
 import SluiceHTTP
 import SluiceWire
 
-/// What the records of an answer look like.
+/// The format of the records in an answer.
 enum HTTPRecordFormat {
   /// An object of JSON on each line.
   case lines
-  /// Server-sent events, whose data are the same objects, with an ``HTTPEventID`` each.
+  /// Server-sent events, whose data are the same objects, each with an ``HTTPEventID``.
   case events
-  /// The same without ids, for records of several topics.
+  /// The same without IDs, for records of several topics.
   case eventsOfMany
-  /// Payloads, one behind the other.
+  /// The payloads without separators.
   case raw
 
   var contentType: String {
@@ -22,7 +22,7 @@ enum HTTPRecordFormat {
     }
   }
 
-  /// What can stand between records and means nothing; nil where everything is payload.
+  /// Text without meaning that may stand between records; nil if every byte is payload.
   var filler: [UInt8]? {
     switch self {
     case .lines: [0x0A]
@@ -32,14 +32,14 @@ enum HTTPRecordFormat {
   }
 }
 
-/// Writes records into an answer: as an object that the command line prints, too, or as they are.
+/// Writes records into an answer, as JSON objects in the format of the command line, or as raw payloads.
 ///
-/// Records that come together have a topic, and usually a time, in common: their text is kept.
+/// Successive records share a topic and usually a timestamp, so the text of both is kept.
 struct HTTPRecordWriter {
   let format: HTTPRecordFormat
-  /// Whether the object of a request has the address for its reply.
+  /// Whether the object of a request contains the address for its reply.
   let namesReply: Bool
-  /// Of ids: which life of the topic the offsets are of.
+  /// The prefix of IDs, which names the epoch of the offsets.
   private var epochText: [UInt8] = []
   private var topic = ""
   private var topicText: [UInt8] = []
@@ -51,12 +51,12 @@ struct HTTPRecordWriter {
     self.namesReply = namesReply
   }
 
-  /// The records that follow are of that life of their topic.
+  /// Sets the epoch of the records that follow.
   mutating func begin(_ epoch: UInt64) { epochText = HTTPEventID.prefix(epoch) }
 
-  /// Appends something that isn't a record: a line, an event, or nothing among raw payloads.
+  /// Appends an event that isn't a record: a line, an event, or nothing among raw payloads.
   ///
-  /// The event of the topic's end has an id: a client that says it when it connects again has had everything.
+  /// The event of the topic's end has an ID: a client that reconnects with it has received everything.
   func append(event: String, _ object: String, to output: inout [UInt8]) {
     switch format {
     case .raw: return
@@ -78,7 +78,7 @@ struct HTTPRecordWriter {
   ///   - record: in place.
   ///   - topic: its topic.
   ///   - offset: its offset there.
-  ///   - delivery: for which time a group delivers it; nil where none does.
+  /// - delivery: how often a group has delivered the record, this time included; nil without a group.
   ///   - output: is appended to.
   mutating func append(
     _ record: BatchIterator.Record, topic: String, offset: UInt64, delivery: UInt32? = nil,
@@ -147,7 +147,7 @@ struct HTTPRecordWriter {
     }
   }
 
-  /// Appends a member of an object: as text, or, where the bytes aren't text, in base64 and under the name with `_base64`.
+  /// Appends an object member: as text, or in base64 with `_base64` after the name if the bytes aren't text.
   private static func append(
     _ name: StaticString, _ bytes: UnsafeRawBufferPointer, to output: inout [UInt8]
   ) {
@@ -171,9 +171,9 @@ struct HTTPRecordWriter {
     output += Array(JSONText.quoted(text).utf8)
   }
 
-  /// Whether all bytes stand for themselves in a text of JSON: ASCII without control characters, quotation marks and backslashes.
+  /// Whether all bytes can appear unescaped in a JSON string: ASCII without control characters, quotation marks and backslashes.
   private static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    // Without a branch, so that many bytes are looked at in one step.
+    // Free of branches, so that the compiler can test many bytes in one step.
     var found: UInt8 = 0
     for index in 0..<bytes.count {
       let byte = unsafe bytes[index]

@@ -2,22 +2,23 @@ import SluiceHTTP
 import SluiceIO
 import Synchronization
 
-/// A client that the broker has refused before its first request came, because there are too many connections. It is told so when the head of its request has
-/// come, since the answer to HEAD has no content.
+/// A client that the broker refused before its first request, because there are too many connections. It is answered once the head of its request has
+/// arrived, since the answer to HEAD has no content.
 ///
-/// The broker's connection has ended. So the client has a short time for its request, and of all loops together at most ``limit`` clients wait: beyond that they are
-/// answered at once, without content unless their request has come already.
+/// The connection to the broker has already ended, so the client has a short time to send its request. At most ``limit`` clients wait across all loops;
+/// further ones are answered at once, without content unless their request has already arrived.
 ///
-/// On its loop only. Kept by the client's stream.
+/// On its loop only. The client's stream retains it.
 final class HTTPRefusal: ByteStreamHandler {
-  /// Fewer than the connections that the broker lets wait for their end, ``BrokerLimits/closingConnections``, so that those of other clients aren't aborted for them.
+  /// Less than ``BrokerLimits/closingConnections``, the number of connections that the broker lets wait for their end, so that waiting clients don't cause
+  /// other clients' connections to be aborted.
   static let limit = 64
   /// How long the client has for its request, and to read the answer.
   private static let patience = Duration.seconds(10)
-  /// Bytes that are read at a time.
+  /// Bytes to read at a time.
   private static let chunk = 4096
 
-  /// Clients that wait, on all loops. From any thread.
+  /// Counts waiting clients across all loops. Usable from any thread.
   final class Waiting: Sendable {
     private let number = Atomic(0)
 
@@ -36,8 +37,8 @@ final class HTTPRefusal: ByteStreamHandler {
   private var hasEnded = false
 
   /// - Parameters:
-  ///   - session: of a client that wasn't read yet.
-  ///   - problem: what it is told.
+  ///   - session: of a client from which nothing was read yet.
+  ///   - problem: the answer.
   init(
     _ transport: any ByteStream, _ session: HTTPServerSession, _ problem: HTTPProblem, _ waiting: Waiting,
     on loop: any EventLoop
@@ -87,7 +88,7 @@ final class HTTPRefusal: ByteStreamHandler {
   private func take() {
     while !isAnswered, let event = session.next(at: loop.wallClock) {
       switch event {
-      // A browser has asked what its page may do, and the session has answered.
+      // A browser's preflight request, which the session has answered.
       case .waits where !session.isWithinRequest: break
       case .waits, .request: refuse(problem)
       case .problem(let problem): refuse(problem)
@@ -98,7 +99,7 @@ final class HTTPRefusal: ByteStreamHandler {
   private func refuse(_ problem: HTTPProblem) {
     guard !isAnswered, !hasEnded else { return }
     isAnswered = true
-    // Of a request that has come as a whole: no other one follows.
+    // If the request arrived completely: no other one follows.
     if !session.isReading { session.end() }
     session.refuse(problem, problem.text, at: loop.wallClock)
   }
@@ -116,7 +117,7 @@ final class HTTPRefusal: ByteStreamHandler {
 
   func streamFailed(_ error: IOError) { end() }
 
-  /// Closes the client's stream: what was written is still sent.
+  /// Closes the client's stream once its output was sent.
   private func end() {
     guard !hasEnded else { return }
     hasEnded = true

@@ -1,14 +1,13 @@
 import SluiceCommand
 import SluiceHTTP
 
-// What requests may say. A name that isn't known is refused rather than passed over: one that is misspelt would change what the request does, and the client
-// would be told of a success.
+// The names that requests may use. An unknown name is refused: if a misspelt name were ignored, the request would do something else and still succeed.
 extension HTTPRequest {
-  /// Conditions, all of which have to hold.
+  /// Conditions, all of which must hold.
   private static let repeatable: Set = ["header", "key", "key-base64", "key-prefix"]
   private static let recordFields = ["Sluice-Key", "Sluice-Key-Base64", "Sluice-Header-NAME"]
 
-  /// What the body of a request is.
+  /// The content of a request's body.
   enum Body {
     case none
     /// One record, or several.
@@ -17,12 +16,12 @@ extension HTTPRequest {
     case statement
   }
 
-  /// Checks the names of parameters, and of the fields that are the door's own by their names, `Sluice-…`. Other fields belong to HTTP, to proxies or to browsers.
+  /// Checks the names of parameters and of the gateway's own fields, `Sluice-…`. Other fields belong to HTTP, to proxies or to browsers.
   ///
   /// - Parameters:
-  ///   - known: the request's parameters; nil where they are a topic's settings, whose names are looked at when they are read.
-  ///   - use: what the body is.
-  /// - Throws: ``HTTPProblem`` for a body that would be passed over, for a name that isn't known, and for one that comes twice and can't.
+  ///   - known: the request's parameters; nil if they are a topic's settings, whose names are checked when they are parsed.
+  ///   - use: the content of the body.
+  /// - Throws: ``HTTPProblem`` for a body that would be ignored, for an unknown name, and for a repeated name that may appear only once.
   func check(parameters known: [String]?, body use: Body = .none) throws(HTTPProblem) {
     let hasRecords = use == .records
     var seen: Set<String> = []

@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceHTTP
 import SluiceWire
 
-/// What requests about topics say, in the broker's words.
+/// Reads parameters and fields of requests about topics as values of the native protocol.
 extension HTTPRequest {
   /// The credentials of `Authorization`: Basic or Bearer.
   func credentials() throws(HTTPProblem) -> Credentials {
@@ -26,7 +26,7 @@ extension HTTPRequest {
       401, "Authorization must be Basic with a user's name and password, or Bearer with a token")
   }
 
-  /// The key of the records: `Sluice-Key`, or `Sluice-Key-Base64` for bytes that a field can't have; nil for none.
+  /// The key of the records: `Sluice-Key`, or `Sluice-Key-Base64` for bytes that a field can't contain; nil for none.
   func key() throws(HTTPProblem) -> [UInt8]? {
     guard let encoded = field("sluice-key-base64") else { return field("sluice-key").map { Array($0.utf8) } }
     guard field("sluice-key") == nil else {
@@ -46,7 +46,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Where records begin; as `standard` says unless the request says it.
+  /// The position of the first record; `standard` unless the request sets it.
   func start(otherwise standard: Subscribe.Start = .replay) throws(HTTPProblem) -> Subscribe.Start {
     guard let text = parameter("from") else { return standard }
     switch text {
@@ -57,7 +57,8 @@ extension HTTPRequest {
     throw HTTPProblem(400, "from must be replay, earliest, new, last:COUNT, offset:OFFSET or time:TIME")
   }
 
-  /// The records that are wanted: `key=K`, `key-base64=K` for a key that isn't text, `key-prefix=P`, `header=NAME` for those that have it, `header=NAME:VALUE`. All conditions have to hold.
+  /// The filter of the records: `key=K`, `key-base64=K` for a key that isn't text, `key-prefix=P`, `header=NAME` for records with that header,
+  /// `header=NAME:VALUE`. All conditions must hold.
   func filter() throws(HTTPProblem) -> RecordFilter {
     var conditions: [RecordFilter.Condition] = []
     for parameter in query {
@@ -78,7 +79,7 @@ extension HTTPRequest {
     return RecordFilter(conditions)
   }
 
-  /// How many records are wanted; nil for all.
+  /// The number of records to send; nil for no limit.
   func count() throws(HTTPProblem) -> UInt64? {
     guard let text = parameter("count") else { return nil }
     guard let count = UInt64(text), count > 0, count < .max else {
@@ -100,14 +101,14 @@ extension HTTPRequest {
     return path[index]
   }
 
-  /// A parameter that is a number; nil where it isn't there.
+  /// A numeric parameter; nil if it is absent.
   func number(_ name: String) throws(HTTPProblem) -> UInt64? {
     guard let text = parameter(name) else { return nil }
     guard let number = UInt64(text) else { throw HTTPProblem(400, "\(name) must be a number") }
     return number
   }
 
-  /// A parameter that is a duration, such as `30s`; nil where it isn't there.
+  /// A parameter that is a duration, such as `30s`; nil if it is absent.
   func duration(_ name: String) throws(HTTPProblem) -> Duration? {
     guard let text = parameter(name) else { return nil }
     do {
@@ -117,7 +118,7 @@ extension HTTPRequest {
     }
   }
 
-  /// Whether the body is in a content coding, such as gzip, which the door doesn't read.
+  /// Whether the body is in a content coding, such as gzip, which the gateway doesn't decode.
   var hasContentCoding: Bool {
     !head.elements("content-encoding").allSatisfy { $0.lowercased() == "identity" }
   }

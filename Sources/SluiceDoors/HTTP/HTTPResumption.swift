@@ -1,14 +1,14 @@
 import SluiceHTTP
 import SluiceWire
 
-/// Where a client of server-sent events goes on, which says the id of the last one that it has had: `Last-Event-ID`.
+/// Where a client of server-sent events resumes, according to `Last-Event-ID`, the ID of the last event that it received.
 enum HTTPResumption: Hashable {
   case none
   case behind(HTTPEventID)
-  /// It has had the topic's end: that of a life by its epoch; nil for `end` alone, as the id was in earlier versions.
+  /// The client has received the end of the topic's epoch; nil for the plain ID `end` of earlier versions.
   case ended(of: UInt64?)
 
-  /// - Throws: ``HTTPProblem`` for an id that says nothing of where to go on. To begin elsewhere would lose records, or repeat them.
+  /// - Throws: ``HTTPProblem`` for an ID that gives no position. Beginning at a guessed position would lose or repeat records.
   init(_ request: HTTPRequest) throws(HTTPProblem) {
     guard let id = request.field("last-event-id"), !id.isEmpty else {
       self = .none
@@ -17,7 +17,7 @@ enum HTTPResumption: Hashable {
     guard !TopicPattern.hasWildcards(request.path.count > 1 ? request.path[1] : "") else {
       throw HTTPProblem(
         400,
-        "Last-Event-ID can't say where each topic of a pattern goes on; read the topics one by one, or leave it out"
+        "Last-Event-ID can't give a position in each topic of a pattern; read the topics one by one, or leave it out"
       )
     }
     if id == HTTPEventID.end {

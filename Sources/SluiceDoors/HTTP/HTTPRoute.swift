@@ -2,7 +2,7 @@ import SluiceCommand
 import SluiceHTTP
 import SluiceWire
 
-/// What serves a request, by its method and path.
+/// Selects the exchange that serves a request, by method and path.
 ///
 /// | request | |
 /// |---|---|
@@ -14,12 +14,12 @@ import SluiceWire
 /// | `POST /topics/NAME/request` | ``HTTPAsking`` |
 /// | `GET /topics/NAME/requests` | ``HTTPReading`` |
 /// | `HEAD` where `GET` streams records | ``HTTPStreamHead`` |
-/// | the same behind the end of one of the topic's lives | ``HTTPLifeCheck`` |
+/// | the same after the end of one of the topic's epochs | ``HTTPLifeCheck`` |
 /// | `POST /links` | ``HTTPLinks`` |
 /// | `POST /replies/TOPIC/ID` | ``HTTPPublishing`` |
 /// | `POST /topics/NAME/groups/GROUP/next`, `ack`, `retry`, `reject`, `extend`, `leave` | ``HTTPGroupNext``, ``HTTPGroupSettling`` |
 enum HTTPRoute {
-  /// Nil where the request asks for what comes behind the end of a topic's events: a browser's EventSource connects again until it is answered with 204.
+  /// Nil if the request resumes after the end of a topic's events: a browser's EventSource reconnects until it is answered with 204.
   static func exchange(
     _ request: HTTPRequest, by connection: HTTPConnection
   ) throws(HTTPProblem) -> (any HTTPExchange)? {
@@ -108,7 +108,7 @@ enum HTTPRoute {
     }
   }
 
-  /// The word for two actions, of which one loses work that the other one saves.
+  /// A name that could mean two actions, of which one loses records that the other keeps.
   private static let refusing = HTTPProblem(
     400,
     "refuse isn't an action; use retry to have records delivered again, or reject to send them to the dead letters"
@@ -135,11 +135,11 @@ extension [String] {
   }
 }
 
-/// What a request asks of a group.
+/// An operation on a group.
 enum HTTPGroupAction: String {
   case next, ack, retry, reject, extend, leave
 
-  /// What becomes of the records that a member has; nil where that isn't what it is about.
+  /// The verdict on the member's records; nil for operations that don't settle records.
   var verdict: Settle.Verdict? {
     switch self {
     case .next, .leave: nil

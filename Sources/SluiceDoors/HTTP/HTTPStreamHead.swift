@@ -3,14 +3,14 @@ import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
-/// `HEAD` where `GET` streams records: the head of its answer, or the problem that it would be answered with.
+/// `HEAD` where `GET` streams records: the head of the answer to GET, or its problem.
 ///
-/// There is no subscription, which has effects: it makes cursors and topics, and one that comes and goes has a topic start over whose records last as long as its
-/// subscribers. So the permission and the topic are looked up instead.
+/// It makes no subscription, because a subscription has effects: it creates cursors and topics, and its end makes a topic start over whose records last only
+/// as long as its subscribers. The broker looks up the permission and the topic instead.
 final class HTTPStreamHead: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let terms: HTTPReadingTerms
-  /// Nothing has to be asked.
+  /// Whether the answer needs no lookup.
   private var isKnown = false
 
   init(_ terms: HTTPReadingTerms, by connection: HTTPConnection) throws(HTTPProblem) {
@@ -23,7 +23,7 @@ final class HTTPStreamHead: HTTPExchange {
     try Self.look(up: terms, by: connection)
   }
 
-  /// Asks the broker for the topic, which it answers as it would answer a subscription, if there is no topic or the client may not read it.
+  /// Looks up the topic. The broker answers as it would answer a subscription if the topic doesn't exist or the client may not read it.
   static func look(up terms: HTTPReadingTerms, by connection: HTTPConnection) throws(HTTPProblem) {
     guard connection.link.permissions?.allow(.subscribe, on: terms.name) ?? true else {
       throw HTTPProblem(
@@ -44,7 +44,7 @@ final class HTTPStreamHead: HTTPExchange {
     }
   }
 
-  /// Whether GET would make the topic.
+  /// Whether GET would create the topic.
   private var createsTopic: Bool {
     terms.areRequests && connection.link.permissions?.allow(.create, on: terms.name) ?? true
   }

@@ -1,8 +1,8 @@
 import SluiceHTTP
 import SluiceIO
 
-/// Tells when nothing has been written into an answer for an interval: something has to be, for a client that has vanished is noticed only when bytes for it aren't
-/// acknowledged. On its loop only.
+/// Calls back after each interval without output, so that the gateway sends a keepalive: TCP detects a vanished client only by bytes that it doesn't
+/// acknowledge. On its loop only.
 final class HTTPStreamKeepalive {
   private let loop: any EventLoop
   private let interval: Duration
@@ -24,10 +24,10 @@ final class HTTPStreamKeepalive {
 
   deinit { if let timer { loop.cancel(timer) } }
 
-  /// Something was written. Costs no timer, since it is called for each batch.
+  /// Records that output was written. Sets no timer, since it is called for each batch.
   func note() { isBusy = true }
 
-  /// The interval for a request: `keepalive=15s`, or what holds for all events; nil for none.
+  /// The keepalive interval of a request: `keepalive=15s`, or the default for events; nil for none.
   static func interval(
     _ request: HTTPRequest, _ format: HTTPRecordFormat, _ options: DoorOptions
   ) throws(HTTPProblem) -> Duration? {

@@ -1,5 +1,4 @@
-/// The texts of runs of records that readers on one loop have been sent last. Readers of a topic that are at the same place get the same bytes, which are
-/// written once.
+/// The texts of the runs of records that were sent last to readers on one loop. Readers at the same position of a topic share bytes that are encoded once.
 ///
 /// ```
 ///  reader ─┐                        ┌─ find: topic, epoch, format, first offset
@@ -23,16 +22,16 @@ final class HTTPTexts: @unchecked Sendable {
     let chunk: [UInt8]
   }
 
-  /// A run ends with the record that makes its text so long, in bytes.
+  /// A run ends with the record that makes its text at least this long, in bytes.
   static let longRun = 64 << 10
   /// How many runs are kept.
   private static let capacity = 8
 
   private var runs: [Run] = []
-  /// Where the next one goes.
+  /// The index of the run that was replaced last.
   private var next = 0
 
-  /// Readers on the loop. A single one has nothing to share.
+  /// The number of readers on the loop. A single reader keeps no runs.
   var readers = 0 {
     didSet { if readers < 2 { runs = [] } }
   }
@@ -45,7 +44,7 @@ final class HTTPTexts: @unchecked Sendable {
     return nil
   }
 
-  /// Keeps a run for the readers that come to the place next.
+  /// Keeps a run for readers that reach the position later.
   func keep(_ place: Place, count: Int, _ chunk: [UInt8]) {
     guard readers > 1 else { return }
     let run = Run(place: place, count: count, chunk: chunk)

@@ -3,7 +3,7 @@ import SluiceSession
 import SluiceHTTP
 import SluiceWire
 
-/// A request about topics that the broker answers by one frame: lists, settings, trimming, cursors. Permissions are those of any client.
+/// A request about topics that the broker answers with one frame: lists, settings, trimming, cursors. Permissions are checked as for any client.
 ///
 /// Settings are parameters with the names of the command line, `PUT /topics/prices?replay-records=100&flow=lossless`, or a body, `{"settings": {"replay-records": 100}}`.
 final class HTTPTopicRequest: HTTPExchange {
@@ -50,7 +50,7 @@ final class HTTPTopicRequest: HTTPExchange {
     }
   }
 
-  /// The limits of a trim, as the command line has them, and as earlier versions did.
+  /// The limits of a trim: the names of the command line, and those of earlier versions.
   static let trimParameters = ["before", "keep-last", "from", "newest"]
 
   /// `POST /topics/NAME/trim?before=OFFSET` or `?keep-last=N`.

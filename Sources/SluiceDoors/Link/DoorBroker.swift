@@ -1,15 +1,15 @@
 import SluiceIO
 import Synchronization
 
-/// The broker, for parts of doors that connect to it by themselves: sessions, wills, members of groups. From any thread.
+/// Gives gateway parts that connect on their own, such as sessions, wills and group members, access to the broker. Usable from any thread.
 final class DoorBroker: Sendable {
   typealias Acceptance = @Sendable (any ByteStream, any EventLoop) -> Void
 
   private let state = Mutex<Acceptance?>(nil)
 
-  /// Has the broker serve a connection in memory, on the loop that is named, which the caller is on; nil where it takes none any more.
+  /// Passes an in-memory connection to the broker. Call it on the loop that is its argument. `nil` once the broker's listeners are closed.
   var accept: Acceptance? { state.withLock(\.self) }
 
-  /// Sets how, until it is told that there is no broker any more.
+  /// Sets ``accept``; nil once the broker's listeners are closed.
   func serve(_ accept: Acceptance?) { state.withLock { $0 = accept } }
 }

@@ -4,82 +4,82 @@ import SluiceAccess
 import SluiceIO
 import SluiceWire
 
-/// What a door does with the frames of the broker. On the link's loop only.
+/// Processes the broker's frames in a gateway. On the link's loop only.
 protocol DoorLinkClient: AnyObject {
-  /// The broker serves the link: its client may begin.
+  /// The broker serves the link: its client may send.
   func linkStarted()
 
   /// A frame of the broker, valid during the call only. Returns whether the next one may follow now; see ``DoorLink/resume()``.
   func linkReceived(_ header: FrameHeader, _ body: UnsafeRawBufferPointer) -> Bool
 
-  /// The frames of one write have been handed out.
+  /// All frames of one write were passed on.
   func linkWritten()
 
-  /// The broker has read what was sent, after ``DoorLink/isFull`` was true.
+  /// The broker has read the sent bytes, after ``DoorLink/isFull`` was true.
   func linkDrained()
 
   /// The broker has closed its side. Nothing is called after this.
   func linkClosed()
 
-  /// Bytes that wait in the door, and in the client's own stream, in either direction.
+  /// Bytes that wait in the gateway and in the client's own stream, in both directions.
   var heldBytes: Int { get }
 
-  /// What keeps bytes that were written from the client, as its own stream knows it.
+  /// The reason why written bytes don't reach the client, as far as its own stream knows one.
   var obstacle: StreamObstacle? { get }
 }
 
 extension DoorLinkClient {
-  /// For a part of the broker's program, whose bytes no client decides on.
+  /// Defaults for parts of the broker's program, whose bytes don't depend on a client.
   var heldBytes: Int { 0 }
   var obstacle: StreamObstacle? { nil }
 }
 
-/// The two ends of a connection in memory: for the broker a stream of a client of the native protocol, for a door the frames of the broker.
+/// Both ends of an in-memory connection: towards the broker the stream of a native client, towards a gateway the broker's frames.
 ///
 /// ```
-///  Connection ── read ◄── inbox ◄── frames of the door
+///  Connection ── read ◄── inbox ◄── frames of the gateway
 ///             ── write ─► decoder ─► linkReceived
 /// ```
 ///
-/// So a client by a door meets all limits, deadlines, permissions and rates of a connection. Bytes that the door doesn't take stay with the
-/// connection, and count there. On its loop only.
+/// So a gateway's client meets all limits, deadlines, permissions and rates of a connection. Bytes that the gateway doesn't take stay with the connection and
+/// count towards its limits. On its loop only.
 final class DoorLink: ByteStream {
-  /// Bytes that may wait for the broker to read before the door sends no more.
+  /// The gateway stops sending while more bytes than this wait for the broker to read.
   private static let capacity = 256 << 10
-  /// The longest frame that the door takes: of records, as long as any broker has them by default.
+  /// The longest frame that the gateway accepts: brokers send no longer frames of records by default.
   static let maximumFrame: UInt32 = 32 << 20
 
   let peer: SocketAddress
   /// Whether the client is a part of the broker's program.
   let isInternal: Bool
   var isLocal: Bool { true }
-  /// The door sends no more.
+  /// The gateway has closed its side.
   private var hasEnded = false
   private var isClosed = false
   private var isComing = false
   private var wasFull = false
   private let loop: any EventLoop
-  /// The door, which has the link, until either side has ended.
+  /// The gateway's end, which retains the link until either side has ended.
   private var client: (any DoorLinkClient)?
   private var handler: (any ByteStreamHandler)?
-  // Accesses of each never overlap: a door to which the decoder hands a frame only appends to the inbox. Checking that at run time would cost more than the
-  // rest of a record's way through the link.
+  // Accesses of each never overlap: a gateway that receives a frame from the decoder only appends to the inbox. A check at run time would cost more than the
+  // rest of a record's path through the link.
   @safe @exclusivity(unchecked) private var decoder = FrameDecoder(
     maximumFrame: Int(DoorLink.maximumFrame), openingAt: .client)
-  /// A write came short and `streamWritable()` wasn't called since.
+  /// A write was incomplete, and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
   var readsPaused = false {
     didSet { if !readsPaused, oldValue { wake() } }
   }
-  /// The bytes of the door when the broker was last told that they have changed.
+  /// The gateway's held bytes when the broker was last notified of a change.
   private var toldBytes: UInt32 = 0
   @safe @exclusivity(unchecked) private var inbox: [UInt8] = []
 
-  /// A change of so many bytes is worth a turn of the broker.
+  /// The smallest change of held bytes that is worth a turn of the broker.
   private static let muchHeld = 4 << 10
 
   /// - Parameters:
-  ///   - client: the door; nil for one that is about to ``attach(_:)`` itself.
+  ///   - client: the gateway's end; nil if it will ``attach(_:)`` itself.
   ///   - isInternal: whether the client is a part of the broker's program.
   init(
     _ client: (any DoorLinkClient)?, isInternal: Bool = false, peer: SocketAddress, on loop: any EventLoop
@@ -90,10 +90,10 @@ final class DoorLink: ByteStream {
     self.loop = loop
   }
 
-  /// Gives the link its door. Before the broker has the link.
+  /// Sets the gateway's end. Only before the broker has the link.
   func attach(_ client: any DoorLinkClient) { self.client = client }
 
-  /// What only some links have, at most for a while: of others it takes one word.
+  /// State that only some links have, most of them for a while; the others spend one word on it.
   private struct Particulars {
     var security: StreamSecurity?
     var permissions: (any StreamPermissions)?
@@ -108,32 +108,32 @@ final class DoorLink: ByteStream {
     particulars = changed
   }
 
-  /// What protects the client's stream, once its first bytes have come.
+  /// The security of the client's stream, known once its first bytes have arrived.
   var security: StreamSecurity? { particulars?.security }
 
-  /// What the client may do; nil before WELCOME, and where the broker doesn't ask who its clients are.
+  /// The client's permissions; nil before WELCOME, and if the broker doesn't authenticate clients.
   var permissions: (any StreamPermissions)? { particulars?.permissions }
 
-  /// Why the door has ended the connection; nil where the client has closed it.
+  /// Why the gateway ended the connection; nil if the client closed it.
   private var error: IOError? { particulars?.error }
 
-  // MARK: The door's end
+  // MARK: The gateway's end
 
-  /// Another object takes the door's part from now on.
+  /// Replaces the gateway's end by another object.
   func hand(to client: any DoorLinkClient) {
     if self.client != nil { self.client = client }
   }
 
-  /// Whether nothing waits in either direction.
+  /// Whether no bytes wait in either direction.
   var isQuiet: Bool {
     inbox.isEmpty && decoder.pendingBytes == 0 && !waitsForRoom && !readsPaused && !isComing && !wasFull
       && !hasEnded && !isClosed
   }
 
-  /// Returns the memory that is kept for what is to come.
+  /// Frees memory that is reserved for further bytes.
   func releaseUnused() { inbox.releaseUnused() }
 
-  /// Whether the broker reads more slowly than the door sends.
+  /// Whether the broker reads more slowly than the gateway sends.
   var isFull: Bool { inbox.count > Self.capacity }
 
   /// Sends a frame of the client.
@@ -142,7 +142,7 @@ final class DoorLink: ByteStream {
     frame.encode(stream: stream, into: &inbox)
   }
 
-  /// Sends a PUBLISH, whose acknowledgement is awaited or may come with a later one's.
+  /// Sends a PUBLISH whose acknowledgement is awaited, or may arrive with that of a later one.
   func publish(
     _ stream: UInt32, from sequence: UInt64, count: Int, _ batch: UnsafeRawBufferPointer,
     isAwaited: Bool = true
@@ -157,7 +157,7 @@ final class DoorLink: ByteStream {
     }
   }
 
-  /// The identity that the client's stream has proved, before HELLO is sent.
+  /// Adopts the identity that the client's stream has proved, before HELLO is sent.
   func adopt(_ security: StreamSecurity?) {
     if let security { note { $0.security = security } }
   }
@@ -168,10 +168,10 @@ final class DoorLink: ByteStream {
 
   private var doorBytes: Int { client?.heldBytes ?? 0 }
 
-  /// Tells the broker when what the door holds has changed by much. At the end of a turn of the door.
+  /// Notifies the broker if the gateway's held bytes have changed by much. Call it at the end of a turn of the gateway.
   ///
-  /// - Parameter bytes: ``DoorLinkClient/heldBytes`` of the door.
-  /// - Returns: whether it has told the broker.
+  /// - Parameter bytes: ``DoorLinkClient/heldBytes`` of the gateway.
+  /// - Returns: whether it notified the broker.
   @discardableResult
   func tellHeldBytes(_ bytes: Int) -> Bool {
     guard !isClosed else { return false }
@@ -181,7 +181,7 @@ final class DoorLink: ByteStream {
     return true
   }
 
-  /// Has the broker read what was sent, in a turn of its own.
+  /// Schedules a turn in which the broker reads the sent bytes.
   func wake() {
     guard !isComing, !isClosed, !inbox.isEmpty || hasEnded else { return }
     isComing = true
@@ -191,16 +191,16 @@ final class DoorLink: ByteStream {
     }
   }
 
-  /// Has the broker read what was sent now. Not while the broker calls the link.
+  /// Makes the broker read the sent bytes now. Must not be called from within a call of the broker to the link.
   func handOut() {
     guard !isClosed, !readsPaused, !inbox.isEmpty || hasEnded else { return }
     if inbox.count > Self.capacity { wasFull = true }
     handler?.streamReadable()
   }
 
-  /// The client is gone: the broker reads what was sent, and then the end.
+  /// Ends the gateway's side: the broker reads the sent bytes, and then the end.
   ///
-  /// - Parameter error: why the door has ended the connection, or how the client's stream has failed; nil where the client has closed it.
+  /// - Parameter error: why the gateway ended the connection, or how the client's stream failed; nil if the client closed it.
   func end(_ error: IOError? = nil) {
     guard !hasEnded, !isClosed else { return }
     hasEnded = true
@@ -209,7 +209,7 @@ final class DoorLink: ByteStream {
     wake()
   }
 
-  /// Has the broker write again after ``DoorLinkClient/linkReceived(_:_:)`` has returned false, in a turn of its own.
+  /// Schedules a turn in which the broker writes again after ``DoorLinkClient/linkReceived(_:_:)`` returned false.
   func resume() {
     guard waitsForRoom, !isClosed else { return }
     waitsForRoom = false
@@ -242,7 +242,7 @@ final class DoorLink: ByteStream {
     }
     if wasFull, inbox.isEmpty {
       wasFull = false
-      // The broker calls this: the door goes on in a turn of its own.
+      // The broker calls this, so the gateway continues in a turn of its own.
       _ = loop.schedule(at: loop.now) { [self] in client?.linkDrained() }
     }
     wake()
@@ -251,7 +251,7 @@ final class DoorLink: ByteStream {
 
   func write(_ vectors: UnsafeBufferPointer<iovec>) -> WriteResult {
     guard !isClosed else { return .failed(IOError(action: "write to \(peer)", code: EPIPE)) }
-    // What is sent to a client that is gone is dropped.
+    // Bytes for a client that has disconnected are dropped.
     guard let client else {
       var count = 0
       for index in vectors.indices { count += unsafe vectors[index].iov_len }
@@ -301,12 +301,12 @@ extension DoorLink: PermissionAwareStream {
 }
 
 extension Array {
-  /// Removes all elements, and keeps the memory for those to come, unless it is much.
+  /// Removes all elements, and keeps the memory for further ones unless it is large.
   mutating func removeAllKeepingUseful() {
     if capacity * MemoryLayout<Element>.stride <= 131_072 { removeAllInPlace() } else { removeAll() }
   }
 
-  /// Returns the memory if there are no elements: an idle client has no buffers.
+  /// Frees the memory if there are no elements, so that idle clients have no buffers.
   mutating func releaseUnused() {
     if isEmpty, capacity > 0 { self = [] }
   }
@@ -315,7 +315,7 @@ extension Array {
 extension [UInt8] {
   /// Writes as much as the stream takes, and keeps the rest.
   ///
-  /// - Returns: whether the stream goes on.
+  /// - Returns: false if the stream has failed.
   mutating func write(to stream: any ByteStream) -> Bool {
     guard case .wrote(let count) = unsafe withUnsafeBytes({ unsafe stream.write($0) }) else { return false }
     if count == self.count { removeAllKeepingUseful() } else { removeFirst(count) }

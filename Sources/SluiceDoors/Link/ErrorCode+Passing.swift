@@ -1,7 +1,7 @@
 import SluiceWire
 
 extension ErrorCode {
-  /// Whether a stream that the broker has ended with this may be opened again later, as the protocol says of these codes.
+  /// Whether a stream that the broker has ended with this code may be opened again later, according to the protocol.
   var isPassing: Bool {
     switch self {
     case .topicMoved, .storageFull, .storageFailed, .limitReached, .shuttingDown: true
@@ -9,6 +9,6 @@ extension ErrorCode {
     }
   }
 
-  /// Whether a publication that the broker has ended with this waits, and nothing of it is refused.
+  /// Whether a publication that the broker has ended with this code waits, without any of its records being refused.
   var holdsPublications: Bool { self == .topicMoved || self == .storageFull || self == .storageFailed }
 }

@@ -1,13 +1,13 @@
 import SluiceWire
 
 extension RecordLayout {
-  /// How many of the records that stand one behind the other one PUBLISH takes.
+  /// Determines how many consecutive records fit into one PUBLISH.
   ///
   /// - Parameters:
-  ///   - most: how many there are, or the broker grants.
-  ///   - bytes: begin with the first record, and have all of them.
-  ///   - room: the bytes that they may have together; a single record may have more.
-  /// - Returns: their number, at least one unless there is none, and their bytes.
+  ///   - most: the number of records, or the number that the broker grants.
+  ///   - bytes: contain all these records, from the first one.
+  ///   - room: the most bytes that the records may have together; a single record may have more.
+  /// - Returns: the number of records, at least one unless there is none, and their bytes.
   static func fitting(
     _ most: Int, of bytes: UnsafeRawBufferPointer, in room: Int = .max
   ) -> (count: Int, bytes: Int) {

@@ -4,8 +4,8 @@ import SluiceWire
 
 /// A client of one topic within the broker's program: it publishes, reads, or does both, on a connection in memory.
 ///
-/// Records are sent again, in their order, until they have been acknowledged: after an interruption some are in the topic twice, unless the port has a producer
-/// ID. Reading continues where it was. The port connects again until it is refused for good, it is closed, or the broker stops.
+/// The port resends records in order until they are acknowledged: after an interruption some may be in the topic twice. A producer ID prevents that.
+/// Reading resumes at the next offset. The port reconnects until it is refused permanently, it is closed, or the broker stops.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
 final class TopicPort: DoorLinkClient, @unchecked Sendable {
   let terms: Terms
@@ -15,7 +15,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
 
   private static let firstDelay = Duration.milliseconds(50)
   private static let longestDelay = Duration.seconds(1)
-  /// How many connections in a row the broker may close before it has accepted one: after that it has stopped.
+  /// How many successive connections the broker may close without accepting one; after that it counts as stopped.
   private static let mostUnserved = 30
 
   private var link: DoorLink?
@@ -33,9 +33,9 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
 
   private var outbox = TopicPortOutbox()
 
-  /// The epoch of the topic that is followed; 0 before it is known.
+  /// The epoch of the topic that the port reads; 0 before it is known.
   private(set) var epoch: UInt64 = 0
-  /// Where reading continues.
+  /// The offset at which reading resumes.
   private(set) var nextOffset: UInt64 = 0
   private(set) var firstOffset: UInt64 = 0
   private var time: Int64 = 0
@@ -53,7 +53,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     self.accept = accept
   }
 
-  /// Records that aren't acknowledged.
+  /// The number of records that aren't acknowledged.
   var unacknowledged: Int { outbox.count }
 
   func open() {
@@ -65,14 +65,14 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     accept(link)
   }
 
-  /// Ends the port. Its user isn't called any more.
+  /// Ends the port. Its user isn't called after this.
   func close() {
     user = nil
     isStopping = true
     link.take()?.end()
   }
 
-  /// Reads nothing more. ``nextOffset`` is behind the last record of this port from now on.
+  /// Stops reading. ``nextOffset`` then stays at the offset after the last record that the port has read.
   func stopReading() {
     isReading = false
     guard let subscription = subscription.take(), native.cancel(subscription) else { return }
@@ -100,7 +100,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     link?.wake()
   }
 
-  /// Looks where the topic begins; reports it by ``TopicPortUser/portSkipped(to:)`` if records that were read have been trimmed.
+  /// Looks up the topic's floor, and calls ``TopicPortUser/portSkipped(to:)`` if records that the port has read were trimmed.
   func lookAtFirst() {
     guard look == nil, native.phase == .open, isCurrent, let stream = native.openSubscription(granted: 0)
     else { return }
@@ -110,7 +110,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     link?.wake()
   }
 
-  /// Deletes the topic. Calls `body` when it is gone.
+  /// Deletes the topic, then calls `body`.
   func delete(_ body: @escaping () -> Void) {
     deletion = (nil, body)
     stopReading()
@@ -124,7 +124,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     link?.wake()
   }
 
-  /// Sends what is granted.
+  /// Sends as many records as are granted.
   private func flush() {
     guard isPublishing, let publication, let link else { return }
     while let (batch, count) = outbox.next(
@@ -145,7 +145,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     user?.portStored(count)
   }
 
-  /// The publication is open. With a producer ID, records before its next sequence are in the topic.
+  /// The publication is open. With a producer ID, records before its next sequence are already in the topic.
   private func publicationOpened(_ frame: PublishOpened) {
     isPublishing = true
     if terms.producer != 0 {
@@ -179,7 +179,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     }
   }
 
-  /// What was read may not be what is in the topic.
+  /// Reads the topic from its start, since the records that were read may no longer be those in the topic.
   private func readAnew() {
     epoch = 0
     restart()
@@ -235,7 +235,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     case .goAway: isStopping = true
     case .failed(let fault) where terms.isFinal(fault.code): end(fault.code)
     case .refused(let stream, _) where stream == look: look = nil
-    // An answer to TOPIC_TRIM that fails leaves the topic longer than it has to be.
+    // If TOPIC_TRIM is refused, the topic only stays longer than necessary.
     case .refused(let stream, let fault)
     where stream == publication || stream == subscription || stream == deletion?.stream:
       refused(fault.code)
@@ -282,7 +282,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
         grantedThrough: Credit.unlimited), stream: subscription)
   }
 
-  /// Gives the connection up: another one follows.
+  /// Closes the connection and opens another one.
   private func restart() {
     guard let link = link.take() else { return }
     link.end()
@@ -304,7 +304,7 @@ final class TopicPort: DoorLinkClient, @unchecked Sendable {
     lost()
   }
 
-  /// The connection is gone: what isn't acknowledged is sent again on the next one.
+  /// The connection is lost: unacknowledged records are sent again on the next one.
   private func lost() {
     link = nil
     (publication, subscription, look, isPublishing, isCurrent) = (nil, nil, nil, false, false)

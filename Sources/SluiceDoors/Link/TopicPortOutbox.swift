@@ -1,4 +1,4 @@
-/// The records of a ``TopicPort`` that aren't acknowledged, in their order. The first ones were sent on the present connection.
+/// The unacknowledged records of a ``TopicPort``, in order. The first ones were sent on the current connection.
 struct TopicPortOutbox {
   /// Bytes of records in one batch at most, except for one record.
   private static let longestBatch = 256 << 10
@@ -29,13 +29,13 @@ struct TopicPortOutbox {
     return (batch, count)
   }
 
-  /// The next records were sent, the first one with that sequence.
+  /// Notes that the next records were sent, the first one with that sequence.
   mutating func sent(_ count: Int, from sequence: UInt64) {
     if sentCount == 0 { firstSequence = sequence }
     sentCount += count
   }
 
-  /// The records before a sequence are acknowledged. Returns how many they are.
+  /// Removes the records before a sequence, which are acknowledged. Returns how many they are.
   mutating func acknowledged(through sequence: UInt64) -> Int {
     let count = min(sentCount, Int(clamping: sequence - min(sequence, firstSequence)))
     remove(count)
@@ -43,7 +43,8 @@ struct TopicPortOutbox {
     return count
   }
 
-  /// A topic that knows the port's producer ID has the records before a sequence. Returns how many of those that weren't acknowledged they are.
+  /// Removes the records before a sequence, because the topic reports to have them from the port's producer ID. Returns how many unacknowledged records it
+  /// removed.
   mutating func known(before sequence: UInt64) -> Int {
     let count = min(records.count, Int(clamping: sequence - min(sequence, acknowledgedCount)))
     remove(count)
@@ -55,6 +56,6 @@ struct TopicPortOutbox {
     acknowledgedCount += UInt64(count)
   }
 
-  /// The connection is gone: all records are sent again.
+  /// The connection is lost: all records are sent again.
   mutating func lost() { sentCount = 0 }
 }

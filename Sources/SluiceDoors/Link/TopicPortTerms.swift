@@ -5,19 +5,19 @@ extension TopicPort {
   /// How the port uses the topic.
   struct Terms {
     var topic: String
-    /// The identity, and the name of the client, in the broker's lists.
+    /// The identity, and the client name in the broker's lists.
     var identity: String
     var name: String
-    /// The client identifier of the client for which the port acts, with the permissions of the identity; nil for a port that may do all with this topic, and
-    /// nothing else.
+    /// The client identifier of the client for which the port acts with the identity's permissions; nil for a port that has all permissions for this topic
+    /// and none for others.
     var user: String?
     /// The settings of the topic if the port creates it; nil for a port that only reads an existing topic.
     var settings: TopicSettings?
     var acknowledgement = PublishOpen.Acknowledgement.durable
-    /// The producer ID by which each record is in the topic once; 0 for none.
+    /// The producer ID that prevents duplicates in the topic; 0 for none.
     var producer: UInt64 = 0
     var reads = true
-    /// Whether the port ends with such an error; otherwise it tries again.
+    /// Returns whether the port ends with this error; otherwise it retries.
     var isFinal: @Sendable (ErrorCode) -> Bool = { _ in false }
 
     /// The first frame on each connection.

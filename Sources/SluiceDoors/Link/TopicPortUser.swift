@@ -1,28 +1,28 @@
 import SluiceWire
 
-/// Follows what a ``TopicPort`` reads, and what becomes of its records. Called on the port's loop.
+/// Receives the records that a ``TopicPort`` reads, and the results of its publications. Called on the port's loop.
 protocol TopicPortUser: AnyObject {
-  /// The topic is another one than before: what was read of it doesn't count.
+  /// The topic differs from the topic that was read before: records read so far don't count.
   ///
   /// - Parameter first: the offset of its oldest record; older ones were trimmed.
   func portBegan(first: UInt64)
 
-  /// The topic continues in another epoch: what was read counts.
+  /// The topic continues in another epoch: records read so far still count.
   func portContinues()
 
   /// A record, in place.
   func portHas(_ record: BatchIterator.Record, at offset: UInt64)
 
-  /// Records that weren't read were trimmed: the next one has that offset or a later one.
+  /// Unread records were trimmed: the next record has that offset or a later one.
   func portSkipped(to offset: UInt64)
 
   /// The publication is open, and all existing records have been read. Called again after each interruption.
   func portIsCurrent()
 
-  /// The oldest records that weren't acknowledged are, so many.
+  /// This many of the oldest unacknowledged records are now acknowledged.
   func portStored(_ count: Int)
 
-  /// The broker has refused the port for good, or the broker has stopped: the port has ended.
+  /// The port has ended: the broker has refused it permanently, or has stopped.
   func portEnded(_ error: ErrorCode)
 }
 

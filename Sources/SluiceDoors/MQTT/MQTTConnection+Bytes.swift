@@ -2,9 +2,9 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-// Bytes of the client, and for it.
+// Bytes from and to the client.
 extension MQTTConnection {
-  /// Bytes that are read at a time: few of a client that sends single messages, so that they fit on the stack, where memory is at hand.
+  /// Bytes to read at a time; fewer for a client that sends single messages, so that they fit on the stack and need no allocation.
   private static let littleRead = 1024
   private static let muchRead = 65_536
 
@@ -17,7 +17,7 @@ extension MQTTConnection {
         unsafe read(into: $0)
       }
     }
-    // This is an event of the client's stream, not a call of the broker: the broker can read at once.
+    // This is an event of the client's stream, not a call of the broker, so the broker can read at once.
     if sendsAhead {
       sendOutput()
       sendPublications()
@@ -30,8 +30,8 @@ extension MQTTConnection {
     link.wake()
   }
 
-  /// Whether a message that has just come goes to the broker, and from there to its subscribers, before anything else is done for the client that has sent it.
-  /// Not where something has to be kept first.
+  /// Whether a message that has just arrived goes to the broker, and from there to its subscribers, before any other work for its sender. Not if a change
+  /// must be stored first.
   private var sendsAhead: Bool { phase == .open && pendingBytes > 0 && keeping == nil && part == nil }
 
   private func read(into buffer: UnsafeMutableRawBufferPointer) {
@@ -60,7 +60,7 @@ extension MQTTConnection {
 
   private func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
     let now = loop.now.nanoseconds
-    // All in one access, which doesn't copy the session.
+    // One access for all, which avoids a copy of the session.
     return play { session, output, perform in
       let received = unsafe session.receive(bytes, now: now, output: &output, perform)
       (marksOwn, partialBytes) = (received.hasNoLocal, received.heldBytes)
@@ -68,16 +68,16 @@ extension MQTTConnection {
     }
   }
 
-  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, before it is known whether it is needed.
+  // Not inlined: otherwise the optimiser would read the mark, with a check of overlapping accesses, before it is known whether the mark is needed.
   @inline(never)
   func makeMark() {
-    // The same for all connections of the client, at every node: what it has published by an earlier one is its own, too.
+    // The mark is the same for all connections of the client, on every node, because messages from its earlier connections are its own as well.
     if mark == nil, let key {
       mark = String(IdentityDigest.number(of: key.clientID, of: key.identity), radix: 36)
     }
   }
 
-  /// Takes bytes that came before the broker's answers.
+  /// Processes bytes that arrived before the broker's answers.
   func takeUnread() {
     while phase == .open, !unread.isEmpty, pendingBytes <= Self.maximumPending {
       let bytes = unread
@@ -105,7 +105,7 @@ extension MQTTConnection {
     return held.isEmpty ? own : held.reduce(own) { $0 + $1.bytes.count }
   }
 
-  /// Bytes for the client that wait for its reading, or for the store.
+  /// Bytes for the client that wait for it to read, or for the store.
   @inline(__always)
   var unsent: Int { keeping == nil ? output.count : output.count + keptBytes }
 
@@ -144,7 +144,7 @@ extension MQTTConnection {
     if phase == .open { transportEnded() }
   }
 
-  /// Reads no more while earlier messages wait for the broker's grants, or the broker for its own work.
+  /// Pauses reading while earlier messages wait for the broker's grants, or the broker for its own work.
   func updateReading() {
     guard transportIsOpen else { return }
     let pauses =
@@ -155,10 +155,10 @@ extension MQTTConnection {
     transport.readsPaused = pauses
   }
 
-  /// Closes the client's stream when its output is out.
+  /// Closes the client's stream once its output is sent.
   func closeTransport() {
     guard transportIsOpen else { return }
-    // What waits for the store isn't sent any more; what the client is told at the end doesn't depend on it.
+    // Packets that wait for the store are dropped; those at the end of the connection don't depend on it.
     keeping?.sendable += output
     if keeping != nil { output = [] }
     sendOutput()

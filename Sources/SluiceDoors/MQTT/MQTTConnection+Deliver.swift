@@ -14,7 +14,7 @@ extension MQTTConnection {
     unsafe deliver(batch, of: feed, topic, from: header.firstOffset, feed.delivery, topic.time)
   }
 
-  /// Whether no more records are taken before the client has read.
+  /// Whether records wait because the client must read first.
   var isHeldByOutput: Bool { held.first.map { $0.feed.isUnlimited || credit > 0 } ?? false }
 
   func hold(
@@ -63,7 +63,7 @@ extension MQTTConnection {
     topic.time = iterator.time
   }
 
-  /// Gives a record that is a message of a subscription's topic to the session.
+  /// Passes a record that is a message of a subscription's topic to the session.
   @inline(__always)
   private func send(
     _ record: BatchIterator.Record, of feed: MQTTFeed, _ topic: MQTTFeedTopic, _ offset: UInt64,
@@ -85,7 +85,7 @@ extension MQTTConnection {
   ) {
     switch feed.role {
     case .watch: return
-    // The client sees nothing of the topic.
+    // The topic is hidden from the client.
     case .pattern, .group: pass(feed, topic, offset)
     case .retained(let filter):
       guard let name = retainedName(record), filter.matches(name) else { return pass(feed, topic, offset) }
@@ -111,7 +111,7 @@ extension MQTTConnection {
     }
   }
 
-  // By itself: elsewhere the optimiser would look at the mark, with a check of overlapping accesses, for messages that don't need it.
+  // Not inlined: otherwise the optimiser would read the mark, with a check of overlapping accesses, for messages that don't need it.
   @inline(never)
   func isOwn(_ record: BatchIterator.Record) -> Bool {
     guard let mark, record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body) else {
@@ -126,13 +126,13 @@ extension MQTTConnection {
     return isOwn
   }
 
-  /// A record that isn't for the client costs no demand: the feed may have another.
+  /// Skips a record that isn't for the client. It uses no demand: the feed may have another record.
   func pass(_ feed: MQTTFeed, _ topic: MQTTFeedTopic, _ offset: UInt64) {
     guard !feed.isUnlimited else { return }
     grant(1, to: feed)
   }
 
-  /// The topic of a retained message, as MQTT writes it: the record's key has the broker's name.
+  /// The topic of a retained message in MQTT's form; the record's key is the broker's name of it.
   func retainedName(_ record: BatchIterator.Record) -> String? {
     guard record.isAttributed, let attributes = try? unsafe RecordAttributes(record.body),
       let key = unsafe attributes.key
@@ -141,14 +141,14 @@ extension MQTTConnection {
     return mayRead(name) && !Self.isHidden(name) ? MQTTTopicName.name(ofBroker: name) : nil
   }
 
-  /// Delivers what was held, as far as there are room and demand.
+  /// Delivers held batches as far as room and demand allow.
   func drainHeld() {
     guard !held.isEmpty else { return }
     let batches = held
     held = []
     for batch in batches {
       batch.feed.held -= 1
-      // What was held again stands before what follows of the same feed.
+      // A batch that is held again precedes the next ones of the same feed.
       if batch.feed.held > 0 && held.contains(where: { $0.feed === batch.feed }) {
         held.append(batch)
         batch.feed.held += 1
@@ -165,7 +165,7 @@ extension MQTTConnection {
 
   // MARK: Demand
 
-  /// Shares what the session asks for among its subscriptions.
+  /// Shares the session's demand among its subscriptions.
   func distribute() {
     guard let shares, shares.begin(credit) else { return }
     while let (feed, count) = shares.next() { grant(count, to: feed) }

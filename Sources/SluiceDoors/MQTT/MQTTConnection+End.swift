@@ -4,13 +4,13 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// What there is of a connection whose client is gone.
+/// State of a connection whose client has disconnected.
 final class MQTTLeaving {
-  /// Until when its messages wait for the broker's grants.
+  /// Limits how long its messages wait for the broker's grants.
   var linger: TimerToken?
-  /// Until when its will waits.
+  /// Runs until the will's delay has passed.
   var willTimer: TimerToken?
-  /// The will, once it was sent to the broker.
+  /// The will, set when it is sent to the broker.
   @OutOfLine var sentWill: MQTTConnect.Will? = nil
 }
 
@@ -23,7 +23,7 @@ extension MQTTConnection {
     return made
   }
 
-  /// The session has ended: its state is kept, and its will goes its way.
+  /// The client's session has ended: stores its state, and publishes its will or schedules that.
   func depart(_ departure: MQTTDeparture?) {
     guard phase == .open else { return }
     phase = .leaving
@@ -34,7 +34,7 @@ extension MQTTConnection {
     removeFeeds()
     waitingRequests = []
     held = []
-    // A client that isn't answered has no session, and no will.
+    // A client that got no CONNACK has no session and no will.
     let departure = isAnswered ? departure : nil
     leaveHub(departure)
     if let departure, let will = departure.will { mourn(will, after: departure.willDelay) }
@@ -46,24 +46,24 @@ extension MQTTConnection {
     leaveWhenDone()
   }
 
-  /// Whether CONNACK was sent: it waits until the session is the log's.
+  /// Whether CONNACK was sent: it waits until the roster's log contains the session.
   private var isAnswered: Bool { hold == nil || keeping.map { $0.kept > 0 } ?? true }
 
   private func leaveHub(_ departure: MQTTDeparture?) {
     guard let key else { return }
-    // Before CONNACK the session isn't this connection's.
+    // Before CONNACK the session doesn't belong to this connection.
     guard let departure else { return hub.detach(key, self) }
     var kept = departure.state.map { keptSession($0, expiry: departure.expiry) }
-    // A session that the next connection ends is there until that connection's client is answered.
+    // A session that the next connection ends is kept until that connection's client gets its CONNACK.
     if isForgotten, !isSurrendered { kept = nil }
     if let session = kept, !hub.canKeep(session) {
       hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity))
       kept = nil
     }
-    // The broker stops: what is owed then, the will among it, is for the next process.
+    // The broker stops: unfinished work, including the will, is left to the next process.
     let isStopping = !opensStreams && part == nil && keeping != nil
     if hold != nil, let will = departure.will, !isSurrendered || isForgotten || departure.willDelay == 0 {
-      // Whatever becomes of this process, the will is published by another one.
+      // With the will in the log, another process publishes it if this one fails.
       kept = kept ?? keptSession([], expiry: 0)
       kept?.will = will
     }
@@ -71,7 +71,7 @@ extension MQTTConnection {
     hub.leave(key, self, kept: kept, mourns: mourns, isStopping: isStopping)
   }
 
-  /// Another connection takes the session.
+  /// Another connection takes over the session.
   func surrender(isClean: Bool) {
     guard phase == .open else { return }
     isSurrendered = true
@@ -85,7 +85,7 @@ extension MQTTConnection {
     // The broker stops: the will is kept for its next process.
     guard opensStreams || keeping == nil else { return self.will = nil }
     if delay == 0 || isSurrendered && isForgotten { return publishWill() }
-    // The session goes on with another connection.
+    // Another connection continues the session.
     guard !isSurrendered else { return self.will = nil }
     guard let key, hub.holdWill(will, of: key) else { return publishWill() }
     madeLeaving().willTimer = loop.schedule(after: .seconds(Int64(delay))) { [weak self] in
@@ -93,7 +93,7 @@ extension MQTTConnection {
     }
   }
 
-  /// The delay of the will is over, or the client is back.
+  /// Ends the wait for the will's delay, because the delay has passed or the client has reconnected.
   func settleWill(publishing: Bool) {
     guard let leaving, let timer = leaving.willTimer.take() else { return }
     loop.cancel(timer)
@@ -101,13 +101,13 @@ extension MQTTConnection {
     if let key { hub.mourned(key, self) }
     if publishing, phase == .leaving || isCutOff { publishWill() } else { will = nil }
     guard phase != .closed else { return }
-    // It has as long as messages have that a client has left.
+    // The will has as much time as messages of a disconnected client.
     loop.cancel(&leaving.linger)
     leaving.linger = loop.schedule(after: Self.linger) { [weak self] in self?.finish() }
     endTurn()
   }
 
-  /// Ends the link when everything that the client has published is in the log.
+  /// Ends the link once all messages of the client are in the log.
   func leaveWhenDone() {
     guard phase == .leaving, leaving?.willTimer == nil, requested == nil else { return }
     let isSent = publishing?.byStream.values.allSatisfy { $0.role == .will ? $0.isInLog : $0.tokens.isEmpty }
@@ -135,14 +135,14 @@ extension MQTTConnection {
     resendWill()
     closeTransport()
     phase = .closed
-    // A will with a delay waits on: the hub keeps the connection for it.
+    // A delayed will keeps waiting: the hub retains the connection for it.
     let waiting = leaving?.willTimer.take()
     cancelTimers()
     leaving?.willTimer = waiting
     clear()
   }
 
-  /// The broker has refused the connection before CONNECT came: what is left waits for that only.
+  /// The broker has refused the connection before CONNECT. The remaining session waits only to send this error.
   func hand(to error: MQTTError) {
     phase = .closed
     cancelTimers()
@@ -150,18 +150,18 @@ extension MQTTConnection {
     handle.refuse(session, error, isRead: isRead)
   }
 
-  /// The broker has closed the connection before the will was in the log.
+  /// Publishes the will again if the broker closed the connection before the log contained it.
   private func resendWill() {
     guard let sentWill = leaving?.sentWill, awaitsWill else { return }
     hub.publish(sentWill, of: self)
   }
 
-  /// Whether the will was sent and isn't known to be in the log.
+  /// Whether the will was sent and may not be in the log.
   private var awaitsWill: Bool {
     publishing?.byStream.values.contains { $0.role == .will && !$0.isInLog } ?? false
   }
 
-  /// No other process needs to publish the will, if it is in the log.
+  /// Reports the will as done if it is in the log, so that no other process publishes it; otherwise publishes it again.
   private func endWill() {
     guard let sentWill = leaving?.sentWill else { return }
     if awaitsWill {
@@ -191,7 +191,8 @@ extension MQTTConnection {
 }
 
 extension IOError {
-  /// Why a door ends a connection of a client of MQTT; nil for a client that has left by itself, and for what the broker has refused, whose reason it knows.
+  /// The gateway's reason to end a connection of an MQTT client; nil if the client disconnected by itself, or if the broker refused it, which then knows the
+  /// reason.
   init?(serving peer: SocketAddress, _ reason: MQTTReason, _ message: String) {
     let action = "serve \(peer)"
     switch reason {
@@ -208,12 +209,12 @@ extension IOError {
 }
 
 extension MQTTConnect.Will {
-  /// What it takes of memory while it waits, in bytes.
+  /// The memory of a waiting will, in bytes.
   var heldBytes: Int { topic.utf8.count + payload.count + properties.bytes.count }
 }
 
 extension MQTTReason {
-  /// The reason that says most of what an error of the broker says.
+  /// The closest reason for an error of the broker.
   init(_ code: ErrorCode) {
     self =
       switch code {

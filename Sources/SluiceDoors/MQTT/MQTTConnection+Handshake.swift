@@ -36,10 +36,10 @@ extension MQTTConnection {
     }
   }
 
-  /// The broker has accepted the client: its session follows.
+  /// The broker has accepted the client: opens its session.
   func welcomed(_ welcome: Welcome) {
     guard let connect = requested.take() else { return }
-    // The client has left meanwhile.
+    // The client has disconnected meanwhile.
     guard phase == .open else { return finish() }
     maximumFrame = welcome.maximumFrame
     hub.longestRecord.store(Int(welcome.maximumRecord), ordering: .relaxed)
@@ -55,12 +55,12 @@ extension MQTTConnection {
     }
   }
 
-  /// An identifier for a client without one. As long as a string may be that needs no memory of its own.
+  /// Returns an identifier for a client without one, of the greatest length that a string stores without an allocation.
   private static func newClientID() -> String {
     "auto" + String(UInt64.random(in: smallestClientNumber..<smallestClientNumber * 36), radix: 36)
   }
 
-  /// The first number of eleven digits.
+  /// The smallest number of eleven digits.
   private static let smallestClientNumber: UInt64 = 3_656_158_440_062_976
 
   private func admit(_ clientID: String, _ kept: MQTTKeptSession?) {
@@ -78,7 +78,7 @@ extension MQTTConnection {
     } else if isLasting {
       progress = MQTTProgress(producer: UInt64.random(in: 1 ... .max))
     }
-    // CONNACK says that there is a session: it has to be there then.
+    // CONNACK reports a session, so it must be stored before.
     keeping?.want()
     let now = loop.now.nanoseconds
     play { session, output, perform in

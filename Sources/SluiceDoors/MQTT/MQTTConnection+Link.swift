@@ -15,7 +15,7 @@ extension MQTTConnection: DoorLinkClient {
     do {
       let action = try unsafe native.receive(header, body, at: loop.now.nanoseconds)
       switch action {
-      // Acknowledgements of messages at QoS 0, and grants, mostly concern nothing that waits.
+      // Most acknowledgements of messages at QoS 0, and most grants, need no further work.
       case .acknowledged(let stream, let ack): acknowledged(stream, ack)
       case .granted: break
       default:
@@ -27,7 +27,7 @@ extension MQTTConnection: DoorLinkClient {
         session.close(.unspecified, error.message, output: &output, perform)
       }
     }
-    // Of a client that has left only its publications count.
+    // Once the client has disconnected, only its publications matter.
     return phase != .open || unsent <= Self.maximumOutput && !isHeldByOutput
   }
 
@@ -63,7 +63,7 @@ extension MQTTConnection: DoorLinkClient {
     endTurn()
   }
 
-  /// Whether something waits for the client to read.
+  /// Whether anything waits for the client to read.
   private var isHeldUp: Bool { !held.isEmpty || unsent > 0 }
 
   func linkDrained() {
@@ -71,11 +71,11 @@ extension MQTTConnection: DoorLinkClient {
     endTurn()
   }
 
-  /// The broker ends the connection, and has said why.
+  /// The broker ends the connection for this reason.
   private func failed(_ fault: Fault) {
     let reason = MQTTReason(fault.code)
     if requested.take() != nil { return refuse(reason, fault.message) }
-    // The broker refuses a connection too many before anything has come: the client is told in the version that it speaks.
+    // The broker refuses an excess connection before any bytes arrive: the client gets the error in the version that it uses.
     if fault.code == .tooManyConnections, phase == .open, session.awaitsConnect {
       return hand(to: MQTTError(reason, fault.message))
     }

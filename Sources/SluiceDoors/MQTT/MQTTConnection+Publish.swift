@@ -2,12 +2,12 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-// Messages of the client, its retained ones and its will: publications of the broker.
+// Publishes the client's messages, its retained messages and its will.
 extension MQTTConnection {
-  /// The topic that has the retained messages of all others: a record for each, whose key is the topic's name, in a compact topic.
+  /// The compact topic of all retained messages: one record for each, whose key is the topic's name.
   static let retainedTopic = "mqtt.retained"
 
-  /// Its settings on one node: as durable as the broker is, whatever its topics are by default.
+  /// The topic's settings on a single node: as durable as the broker, whatever the defaults for topics are.
   static func retainedSettings(isDurable: Bool) -> TopicSettings {
     var settings = TopicSettings()
     settings.compact = true
@@ -19,17 +19,17 @@ extension MQTTConnection {
     return settings
   }
 
-  /// Retained messages that a store keeps, and their bytes: beyond that the oldest are dropped.
+  /// The most retained messages in a store, and their bytes; beyond them the oldest are dropped.
   private static let mostRetained: UInt64 = 1_000_000
   private static let mostRetainedBytes: UInt64 = 256 << 20
 
-  /// The header of a record that tells a client its own messages from others.
+  /// The header of a record that lets a client recognize its own messages.
   static let publisherHeader = MQTTRecordHeaders.publisher
 
   // Called by actions of the session.
 
   func openPublication(_ number: UInt16, _ topic: String) {
-    // A second one with the same producer would end the first, whose messages may not be in the log.
+    // A second publication with the same producer ID would end the first, whose messages may not be in the log.
     if areClosing, let publishing, let former = publishing.closing(topic) {
       former.reopen(as: number)
       return publishing.set(number, former)
@@ -39,7 +39,7 @@ extension MQTTConnection {
     open(publication)
   }
 
-  /// What there is of a client that publishes, which this one is about to do.
+  /// Returns the client's publishing state, and creates it if necessary.
   func madePublishing() -> MQTTPublishing {
     if let publishing { return publishing }
     let made = MQTTPublishing()
@@ -57,8 +57,8 @@ extension MQTTConnection {
     var token = MQTTToken(packetID: message.packetID)
     if let sequence, let progress, progress.producer != 0 {
       token.exact = sequence
-      // By the topic's next sequence the publication tells whether it is in the log: see ``MQTTPublication/opened(next:)``. Of a publication that is
-      // open, the places that are left are of messages in the log.
+      // The topic's next sequence shows whether the message is in the log: see ``MQTTPublication/opened(next:)``. If the publication is already open, the
+      // remaining positions belong to messages in the log.
       if let former = progress.formerExact[sequence], former.topic == publication.topic {
         token.sentAt = former.sequence
         if publication.isOpen { return later.append(.done([token])) }
@@ -91,9 +91,9 @@ extension MQTTConnection {
   private func append(
     _ message: MQTTPublish, key: String? = nil, _ token: MQTTToken, to publication: MQTTPublication
   ) {
-    // The publication has ended: its end tells the session, which opens another for the next message.
+    // The publication has ended. The session learns this from a queued action, and opens another publication for the next message.
     guard publication.stream != nil || publication.isMoving else {
-      // The broker stops: the client is told nothing of the message, and sends it again by its next connection.
+      // The broker stops: the message isn't answered, so the client sends it again on its next connection.
       guard opensStreams else { return }
       if publication.role == .retained { return later.append(.copied([token.packetID])) }
       return later.append(
@@ -132,7 +132,7 @@ extension MQTTConnection {
       stream: stream)
   }
 
-  /// Publishes the client's will, which has ended.
+  /// Publishes the client's will after its session has ended.
   func publishWill() {
     guard let will = will.take() else { return }
     if isCutOff { return hub.publish(will, of: self) }
@@ -142,7 +142,7 @@ extension MQTTConnection {
       if will.isRetained { retain(message, topic) }
       let publication = MQTTPublication(.will, topic: topic)
       open(publication)
-      // It is in the log once, whichever process publishes it.
+      // With a producer ID the log contains the will once, even if several processes publish it.
       append(message, MQTTToken(sentAt: hold?.claim.map { _ in 0 }), to: publication)
     }
   }
@@ -159,8 +159,8 @@ extension MQTTConnection {
     runLater()
   }
 
-  /// What earlier connections have sent to the topic is in the log or isn't, and is told apart by its place now: later messages get the places of
-  /// those that aren't.
+  /// Compares the positions of messages from earlier connections with the topic's next sequence. Positions at or after it belong to messages that aren't in
+  /// the log; they are removed, and later messages may use them.
   private func settleFormer(_ publication: MQTTPublication, next: UInt64) {
     guard case .topic = publication.role, let progress, !progress.formerExact.isEmpty else { return }
     var isChanged = false
@@ -169,13 +169,13 @@ extension MQTTConnection {
       progress.formerExact[message] = nil
       isChanged = true
     }
-    // Nothing is sent before that is kept.
+    // Sends no message before this change is stored.
     if isChanged { publication.barrier = keeping?.want() }
   }
 
   func acknowledged(_ stream: UInt32, _ ack: Ack) {
     guard let publication = publishing?.publication(onStream: stream) else { return }
-    // One message at a time takes neither a list nor the queue of what comes later.
+    // A single message is the common case, and avoids a list and the queue.
     if later.isEmpty, publication.role != .retained,
       let token = publication.onlyAcknowledged(through: ack.through)
     {
@@ -207,7 +207,7 @@ extension MQTTConnection {
     return true
   }
 
-  /// Sends what is granted of a publication.
+  /// Sends what a publication is granted.
   private func send(_ publication: MQTTPublication) {
     let before = publication.pendingBytes
     let longest = Int(maximumFrame) - PublishHeader.size
@@ -217,9 +217,9 @@ extension MQTTConnection {
     pendingBytes -= before - publication.pendingBytes
   }
 
-  /// Sends what is granted, and ends publications that aren't used any more.
+  /// Sends what is granted, and ends publications that are no longer used.
   func sendPublications() {
-    // Mostly all that waits is of one topic.
+    // Usually all waiting messages are of one topic.
     if !areClosing, let last = publishing?.last?.publication, last.pendingBytes == pendingBytes {
       return send(last)
     }

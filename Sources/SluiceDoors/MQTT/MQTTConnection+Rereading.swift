@@ -3,7 +3,7 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-// Retained messages, and records that are read again.
+// Reads retained messages, and records that must be sent again.
 extension MQTTConnection {
   func sendRetained(_ number: UInt16) {
     if part != nil { return askForRetained(number) }
@@ -11,7 +11,7 @@ extension MQTTConnection {
     let granted = subscription.initialDemand
     guard opensStreams, let stream = native.openSubscription(granted: granted) else { return }
     addRetained(MQTTFeed(.retained(filter), number: number, stream: stream, granted: granted))
-    // The keys are the broker's names: those that begin with the tokens before the first wildcard.
+    // The keys are the broker's names, so the condition is a prefix: the tokens before the first wildcard.
     var conditions: [RecordFilter.Condition] = []
     if let pattern = patterns(of: number).last {
       let literal = pattern.split(separator: ".").prefix { $0 != "*" && $0 != ">" }.joined(separator: ".")
@@ -25,7 +25,7 @@ extension MQTTConnection {
         filter: RecordFilter(conditions)), stream: stream)
   }
 
-  /// Reads a message again that was sent before. One after the other: they are sent again in the order in which they were sent (MQTT-4.6.0-1).
+  /// Reads a message that was sent before. Reads run one after the other, since messages are sent again in their original order (MQTT-4.6.0-1).
   func fetchInTurn(_ packetID: UInt16, _ place: MQTTPlace) {
     fetches.append((packetID, place))
     if fetches.count == 1 { fetch(packetID, place) }

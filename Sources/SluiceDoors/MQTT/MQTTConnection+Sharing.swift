@@ -3,10 +3,10 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-// Shared subscriptions: groups of the broker.
+// Shared subscriptions are consumer groups of the broker.
 extension MQTTConnection {
   /// A group belongs to one topic. A filter with wildcards is a group of that name in each topic that it selects: each record goes to one member, and all
-  /// of them share the client's window.
+  /// these groups share the client's window.
   func join(_ number: UInt16, _ patterns: [String], _ group: String, _ subscription: MQTTSubscriptionFeeds) {
     for pattern in patterns {
       let isTopic = (try? TopicName.validate(pattern)) != nil
@@ -24,7 +24,7 @@ extension MQTTConnection {
     }
   }
 
-  /// Joins a group, which has the same settings at every QoS: its members may have any. At QoS 0 a record is settled as soon as it is sent.
+  /// Joins a group. Its settings are the same at every QoS, so members may differ in QoS. At QoS 0 a record is acknowledged as soon as it is sent.
   func join(
     _ stream: UInt32, _ topic: String, _ group: String, _ subscription: MQTTSubscriptionFeeds,
     start: Subscribe.Start
@@ -45,7 +45,7 @@ extension MQTTConnection {
     let member = MQTTFeed(.group, number: feed.number, stream: stream, granted: subscription.initialDemand)
     member.joined = matched.topic
     add(member)
-    // SUBACK waits for the topics that are there. Of a topic that is created later every record is shared.
+    // SUBACK waits for the topics that exist already. In a topic that is created later, every record is shared.
     join(stream, matched.topic, group, subscription, start: feed.hasBegun ? .earliest : subscription.start)
   }
 }

@@ -3,7 +3,7 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-// Subscriptions of the session as streams of the broker.
+// Maps subscriptions of the session to streams of the broker.
 extension MQTTConnection {
   static let positionsPerFrame = 500
   static let noStream = MQTTError(
@@ -22,10 +22,10 @@ extension MQTTConnection {
       if request.isResumed, former.isUnlimited == request.isUnlimited {
         subscriptions[number]?.keepsCursors = request.keepsCursors
         if former.hasAnswered { subscriptions[number]?.start = request.start }
-        // Otherwise its streams are on their way, and their answers are the answer.
+        // Otherwise its streams are being opened, and their answers become this one's.
         return former.hasAnswered ? answer(number, nil) : ()
       }
-      // The kind of demand has changed, or the place: other streams go on from here.
+      // The kind of demand or the position has changed: new streams continue from here.
       if request.isResumed {
         subscription.goOn(as: former, at: positions(of: former))
       } else {
@@ -40,7 +40,7 @@ extension MQTTConnection {
     openStreams(of: number)
   }
 
-  /// Opens the streams of a subscription that has none.
+  /// Opens the streams of a subscription without any.
   func openStreams(of number: UInt16) {
     guard let subscription = subscriptions[number], let filter = session.filter(of: number) else { return }
     let patterns = patterns(of: number)
@@ -73,7 +73,8 @@ extension MQTTConnection {
     (try? session.filter(of: number)?.brokerPatterns()) ?? []
   }
 
-  /// Where a session's subscription goes on: behind what is settled, and behind what is under way and read again by itself.
+  /// Returns the positions at which a session's subscription resumes: after the acknowledged records, and after those in flight, which are read again
+  /// separately.
   func keptPositions(of request: MQTTSubscriptionRequest) -> [TopicPosition] {
     var offsets = progress?.positions[request.number]?.offsets ?? [:]
     for place in request.underWay {
@@ -84,7 +85,7 @@ extension MQTTConnection {
     }
   }
 
-  /// Where a subscription is in the topics that it has.
+  /// The positions of a subscription in its topics.
   func positions(of subscription: MQTTSubscriptionFeeds) -> [TopicPosition] {
     var positions: [TopicPosition] = []
     for stream in subscription.streams {
@@ -97,7 +98,7 @@ extension MQTTConnection {
     return positions + (subscription.resumed ?? []).filter { !names.contains($0.topic) }
   }
 
-  // A feed comes, and goes, with its part in the shares of the session's demand.
+  // Adding or removing a feed also updates the shares of the session's demand.
 
   func insert(_ feed: MQTTFeed) {
     feeds[feed.stream] = feed
@@ -210,19 +211,19 @@ extension MQTTConnection {
     subscriptions[feed.number]?.stands = true
     subscriptions[feed.number]?.trial = nil
     subscriptions[feed.number]?.resumed = nil
-    // SUBACK waits until the places are kept from which the subscription goes on.
+    // SUBACK waits until the positions are stored at which the subscription would resume.
     if subscriptions[feed.number]?.keepsCursors == true { keeping?.want() }
     answer(feed.number, nil)
     follow(feed.number, sendsPresent: false)
   }
 
-  /// A topic as places of the session name it.
+  /// Returns a topic with the number that the session's positions use.
   func topic(_ name: String, _ epoch: UInt64, at offset: UInt64) -> MQTTFeedTopic {
     Self.topic(name, topics.number(of: MQTTKnownTopic(name: name, epoch: epoch)), at: offset)
   }
 
   static func topic(_ name: String, _ number: UInt32, at offset: UInt64) -> MQTTFeedTopic {
-    // The doors' own topics aren't for wildcards: each message would make records there, and those would be messages.
+    // Wildcards don't select the gateway's own topics: each message creates records there, which would become messages in turn.
     MQTTFeedTopic(number: number, brokerName: isHidden(name) ? "" : name, nextOffset: offset)
   }
 
@@ -244,7 +245,7 @@ extension MQTTConnection {
     progress.positions[feed.number, default: MQTTPositions()].offsets[topic.number] = matched.place.nextOffset
   }
 
-  /// The frames that follow are about another topic; none is the subscription as a whole.
+  /// Sets the topic of the frames that follow; without one they concern the whole subscription.
   func selected(_ stream: UInt32, _ number: UInt32) {
     guard let feed = feeds[stream] else { return }
     feed.current = feed.topics[number]
@@ -293,7 +294,7 @@ extension MQTTConnection {
     held.removeAll { $0.feed === feed }
     switch feed.role {
     case .fetch(let packetID, _): fetched(packetID, nil)
-    // A topic that a shared filter selects may refuse its group; the others are shared nevertheless.
+    // A selected topic may refuse the group; the other topics are shared nevertheless.
     case .group where feed.joined != nil: streamOpened(feed)
     case .group, .pattern, .watch, .retained: break
     }

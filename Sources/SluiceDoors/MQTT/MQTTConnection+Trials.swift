@@ -2,32 +2,33 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// That a subscription is opened again later.
+/// The retries of a subscription.
 final class MQTTTrial {
   private static let firstDelay = Duration.milliseconds(250)
   private static let longestDelay = Duration.seconds(5)
-  /// Where the broker has refused it for what it is.
+  /// The delay if the broker has refused the subscription for a lasting reason.
   private static let refusedDelay = Duration.seconds(60)
 
   private var count = 0
 
-  /// How long the next attempt waits.
+  /// Returns the delay until the next attempt.
   func nextDelay(isPassing: Bool) -> Duration {
     defer { count += 1 }
     return isPassing ? min(Self.firstDelay * (1 << min(count, 8)), Self.longestDelay) : Self.refusedDelay
   }
 }
 
-// Subscriptions that the broker can't open, or has ended. One that the client has is opened again where it is, until it stands, as long as the session has it.
+// Subscriptions that the broker can't open, or has ended. If the client already has the subscription, the gateway retries at the same position until it is
+// open or the session removes it.
 extension MQTTConnection {
-  /// A subscription can't be opened, or isn't open any more.
+  /// Handles a subscription that can't be opened, or was closed by the broker.
   ///
-  /// - Parameter isPassing: whether the cause is one that passes by itself.
+  /// - Parameter isPassing: whether the cause is temporary.
   func refused(_ number: UInt16, _ error: MQTTError, isPassing: Bool) {
     guard let subscription = subscriptions[number] else { return }
     guard subscription.stands else { return answer(number, error) }
     let trial = subscription.trial ?? MQTTTrial()
-    // Once, however often it is tried.
+    // Reports it once for all attempts.
     if subscription.trial == nil, let filter = session.filter(of: number) {
       hub.noteWaiting(filter.description, error.message, of: key)
     }
@@ -39,7 +40,7 @@ extension MQTTConnection {
     again.trial = trial
     cancelFeeds(of: number)
     subscriptions[number] = again
-    // The client is told so if it has asked for it meanwhile.
+    // If the client has repeated its SUBSCRIBE meanwhile, SUBACK contains the error.
     play { session, output, perform in
       session.subscribed(number, error, isKept: true, output: &output, perform)
     }

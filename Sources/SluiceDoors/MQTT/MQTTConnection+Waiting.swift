@@ -3,14 +3,14 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-// Publications that the broker has ended for a while: another node serves the topic, or its store takes nothing. The client waits, and isn't told that a message isn't
-// in the log unless that is so.
+// Publications that the broker has ended temporarily, because another node serves the topic or its store accepts no records. The client waits; a message is
+// reported as failed only if it certainly isn't in the log.
 extension MQTTConnection {
   private static let longestDelay = Duration.seconds(2)
 
-  /// A publication's stream has ended.
+  /// Handles the end of a publication's stream.
   ///
-  /// - Returns: whether that is all; otherwise its messages are refused.
+  /// - Returns: whether the publication waits or the connection is closed; false if its messages must be refused.
   func waits(_ stream: UInt32, _ error: WireError) -> Bool {
     guard phase != .closed, let publication = publishing?.byStream[stream] else { return false }
     let isReplaced = error.code == .producerFenced && !publication.isSettled
@@ -24,7 +24,8 @@ extension MQTTConnection {
     return true
   }
 
-  /// Nothing tells which of the messages are in the log: none is answered, and the client sends them again by its next connection.
+  /// Closes the connection because it is unknown which of the messages are in the log. None is answered, so the client sends them again on its next
+  /// connection.
   private func endUnanswered(_ stream: UInt32, _ publication: MQTTPublication, _ error: WireError) -> Bool {
     publishing?.byStream[stream] = nil
     pendingBytes -= publication.pendingBytes
@@ -41,7 +42,7 @@ extension MQTTConnection {
     let before = publication.pendingBytes
     publication.moved(isKnown: isLasting || publication.role == .will)
     pendingBytes += publication.pendingBytes - before
-    // It counts as one of the client's meanwhile.
+    // Meanwhile it counts as one of the client's publications.
     guard let number = publishing?.wait(publication) else { return }
     let delay = min(Self.moveDelay * (1 << min(publication.attempts - 1, 8)), Self.longestDelay)
     _ = loop.schedule(after: delay) { [weak self] in

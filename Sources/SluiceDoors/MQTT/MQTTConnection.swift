@@ -4,39 +4,39 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// A connection of a client of MQTT: its bytes and its session on one side, a client of the native protocol on the other.
+/// A connection of an MQTT client: it serves the client's bytes and session, and is a client of the native protocol towards the broker.
 ///
 /// ```
 ///  client ─ bytes ─► MQTTSession ─ MQTTAction ─► MQTTPublication, MQTTFeed ─ frames ─► DoorLink ─► Connection
 ///         ◄─ output ─                          ◄────────── ClientAction ──────────────
 /// ```
 ///
-/// Per message there is a record in a batch one way, and a packet in the output the other way. Batches, demand and acknowledgements go by turn. The
-/// extensions Bytes, Link, Publish, Deliver and End have its behaviour.
+/// Each message becomes a record in a batch in one direction, and a packet in the output in the other. Batches, demand and acknowledgements are sent once per
+/// turn. The extensions Bytes, Link, Publish, Deliver and End implement the behaviour.
 ///
-/// What is used for each message has `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message does. None
-/// overlaps: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
+/// Properties that every message uses have `@exclusivity(unchecked)`: the run-time check of overlapping accesses would cost more than the message. No
+/// accesses overlap: all are on one loop, and within a call of the session ``perform(_:)`` uses neither the session nor the output.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
 final class MQTTConnection: @unchecked Sendable {
   enum Phase: Hashable {
-    /// The client is there.
+    /// The client is connected.
     case open
-    /// The client is gone or told to go; what it has published, and its will, are still on their way to the broker.
+    /// The client has disconnected or is being disconnected. Its messages and will are still being sent to the broker.
     case leaving
     case closed
   }
 
-  /// Bytes of output that may wait for the client to read before no more records are taken.
+  /// The connection stops taking records while more bytes of output than this wait for the client.
   static let maximumOutput = 256 << 10
-  /// Bytes of messages that may wait for the broker's grants before no more is read from the client.
+  /// The connection stops reading while more bytes of messages than this wait for the broker's grants.
   static let maximumPending = 256 << 10
-  /// How long messages of a client that is gone wait for the broker's grants.
+  /// How long messages of a disconnected client wait for the broker's grants.
   static let linger = Duration.seconds(30)
 
   let loop: any EventLoop
   let hub: MQTTHub
   let transport: any ByteStream
-  /// What lasts while the connection is quiet.
+  /// State that remains while the connection is packed.
   let handle: MQTTHandle
   let link: DoorLink
 
@@ -49,7 +49,7 @@ final class MQTTConnection: @unchecked Sendable {
   // Bytes.
   @safe @exclusivity(unchecked) var output: [UInt8] = []
   @safe @exclusivity(unchecked) var unread: [UInt8] = []
-  /// Bytes of a packet that isn't complete.
+  /// Bytes of an incomplete packet.
   var partialBytes = 0
   private var silence = MQTTSilence()
   var transportIsOpen = true
@@ -62,27 +62,28 @@ final class MQTTConnection: @unchecked Sendable {
   /// Whether the client's stream has been started.
   var isRead = false
   private var isComingRound = false
-  /// Whether it has had a turn since it was last looked at, and whether it is looked at again: see ``MQTTLoop``.
+  /// Whether the connection had a turn since ``MQTTLoop`` last checked it, and whether the loop will check it again.
   var hadTurn = false
   var isWatched = false
   var quietLooks: UInt8 = 0
-  /// Whether it was made of one that was packed.
+  /// Whether it was created from a packed connection.
   var wasPacked = false
-  /// Whether the broker has said something since the last turn ended that a turn may have to go on with.
+  /// Whether frames of the broker have arrived since the last turn ended, which a turn may need to process.
   var hasNews = false
-  /// Whether the turn is ended when the loop's is: see ``MQTTLoop/endTurnLater(_:)``.
+  /// Whether the turn ends with that of the loop: see ``MQTTLoop/endTurnLater(_:)``.
   var isEndDue = false
-  /// Whether publications are closed when everything that was sent on them is acknowledged.
+  /// Whether publications are closed once everything that was sent on them is acknowledged.
   var areClosing = false
-  /// Whether the client's messages have a header by which the broker's copies of them are known: where a subscription is without them.
+  /// Whether the client's messages get a header that identifies the broker's copies of them. Only for a client with a subscription that excludes its own
+  /// messages.
   var marksOwn = false
-  /// Another connection has taken the session, and whether it has ended it.
+  /// Whether another connection has taken over the session, and whether it has ended the session.
   var isSurrendered = false
   var isForgotten = false
   var isLasting = false
-  /// The broker takes nothing more of this connection.
+  /// The broker accepts no more frames from this connection.
   var isCutOff = false
-  /// The longest frame that the broker takes.
+  /// The longest frame that the broker accepts.
   var maximumFrame: UInt32 = 65_536
 
   /// Messages of the client; nil before the first one.
@@ -92,41 +93,41 @@ final class MQTTConnection: @unchecked Sendable {
   // Messages for the client.
   @safe @exclusivity(unchecked) var feeds = ShortTable<UInt32, MQTTFeed>()
   var subscriptions = ShortTable<UInt16, MQTTSubscriptionFeeds>()
-  /// Subscriptions that wait for messages of the client.
+  /// Subscriptions that wait for earlier messages of the client.
   var waitingRequests: [MQTTWaitingRequest] = []
   @safe @exclusivity(unchecked) var held: [MQTTHeldBatch] = []
-  /// Records that the session has asked for and hasn't got.
+  /// Records that the session has requested and not received.
   var credit = 0
-  /// Nil while records come without demand only.
+  /// Nil while all records arrive without demand.
   @safe @exclusivity(unchecked) var shares: MQTTShares?
   var topics = MQTTTopicTable()
-  /// Messages that are to be read again, in the order in which they were sent; the first one is being read.
+  /// Messages to read again, in the order in which they were sent; the first one is being read.
   var fetches: [(packetID: UInt16, place: MQTTPlace)] = []
-  /// What the header says; nil before there was a subscription that needs it.
+  /// The value of the header; nil until a subscription needs it.
   @OutOfLine var mark: String? = nil
 
   /// CONNECT, until the broker has answered HELLO.
   @OutOfLine var requested: MQTTConnect? = nil
-  /// Why the connection ends, where the client hasn't left by itself.
+  /// Why the connection ends; nil if the client disconnected by itself.
   @OutOfLine var error: IOError? = nil
 
-  // What outlives the connection.
-  /// How far a session has come that outlives its connection, or has outlived another one; nil for others.
+  // State that outlives the connection.
+  /// The progress of a session that outlives its connection, or has outlived an earlier one; nil for others.
   var progress: MQTTProgress?
-  /// What is on its way to the store, and what waits for it; nil where nothing outlives the broker.
+  /// Changes that are being stored, and packets that wait for them; nil if no state outlives the broker.
   var keeping: MQTTKeeping?
   /// The claim to the session; nil for a connection that needs none.
   var hold: MQTTHold?
-  /// What there is at a node of a cluster only.
+  /// State for a node of a cluster; nil otherwise.
   var part: MQTTClusterPart?
   @OutOfLine var will: MQTTConnect.Will? = nil
-  /// What there is once the client is gone.
+  /// State after the client has disconnected; nil before.
   var leaving: MQTTLeaving?
 
-  // What the broker says of itself.
-  /// Subscriptions that are counted in the loop's ``MQTTTraffic``.
+  // $SYS topics.
+  /// Subscriptions that the loop's ``MQTTTraffic`` counts.
   var counted = MQTTSubscriptionCount()
-  /// Subscriptions to values of the broker; nil without one.
+  /// Subscriptions to $SYS topics; nil without one.
   var system: MQTTSystemReading?
 
   convenience init(_ handle: MQTTHandle) {
@@ -143,22 +144,22 @@ final class MQTTConnection: @unchecked Sendable {
     loop = handle.loop
   }
 
-  /// Goes on as a connection that was packed.
+  /// Restores the state of a packed connection.
   func goOn(marksOwn: Bool, mark: String?) {
     (self.marksOwn, self.mark, silence) = (marksOwn, mark, MQTTSilence(isAgreed: true))
   }
 
-  /// Whether the client's stream is open and read, and no turn is due because of it.
+  /// Whether the client's stream is open and being read, and needs no turn.
   var isTransportQuiet: Bool {
     transportIsOpen && !isReadingPaused && partialBytes == 0 && !isComingRound && !isEndDue
   }
 
-  /// Whether streams may be opened: not any more when the broker is about to stop.
+  /// Whether streams may be opened; false once the broker is stopping.
   var opensStreams: Bool { native.phase == .open }
 
   // MARK: The session
 
-  /// Calls the session, and does what it asks for.
+  /// Calls the session, and performs its actions.
   @discardableResult
   func play<Result>(
     _ body: (inout MQTTSession, inout [UInt8], (MQTTAction) -> Void) -> Result
@@ -168,7 +169,7 @@ final class MQTTConnection: @unchecked Sendable {
     return result
   }
 
-  /// Inside a call of the session: what may call it back comes later.
+  /// Performs an action inside a call of the session; actions that may call the session are queued.
   private func perform(_ action: MQTTAction) {
     switch action {
     case .connect(let connect): later.append(.connect(connect))
@@ -189,7 +190,7 @@ final class MQTTConnection: @unchecked Sendable {
       keeping?.isDirty = true
     case .settle(let number, let place):
       if keeping == nil { settle(number, place) } else { keeping?.settles.append((number, place)) }
-    // Without a store, what is kept is in memory: it is taken when the connection ends.
+    // Without a store, state is kept in memory: it is saved when the connection ends.
     case .store: keeping?.want()
     case .refused(let refused): hub.note(refused, of: key)
     case .unnamed(let topic, let reason): hub.noteUnnamed(topic, reason, of: key)
@@ -224,7 +225,7 @@ final class MQTTConnection: @unchecked Sendable {
     for token in tokens where token.packetID != 0 { answer(token, error) }
   }
 
-  /// Tells the session of a message at QoS 1 or 2 that it is in the log, or why it isn't.
+  /// Reports to the session that a message at QoS 1 or 2 is in the log, or why it isn't.
   func answer(_ token: MQTTToken, _ error: MQTTError?) {
     if awaitsCopy(token, error) { return }
     if let sequence = token.exact {
@@ -236,14 +237,14 @@ final class MQTTConnection: @unchecked Sendable {
     }
   }
 
-  /// Ends a turn: what events have made necessary goes out, in both directions.
+  /// Ends a turn: sends pending output in both directions.
   ///
-  /// - Parameter wakesBroker: whether the broker reads in a turn of its own what it was sent.
+  /// - Parameter wakesBroker: whether to schedule a turn in which the broker reads what was sent.
   func endTurn(wakesBroker: Bool = true) {
     guard phase != .closed else { return }
     hasNews = false
     isEndDue = false
-    // Before anything else, where nothing has to be kept first: the client waits for it.
+    // First, unless a change must be stored before: the client waits for this output.
     if keeping == nil { sendOutput() }
     guard phase != .closed else { return }
     hadTurn = true
@@ -255,7 +256,7 @@ final class MQTTConnection: @unchecked Sendable {
       play { session, _, perform in session.flush(perform) }
       if !held.isEmpty {
         drainHeld()
-        // Records that were held may have been acknowledged by nothing, and make room at once.
+        // Held records may have needed no acknowledgement, and free room at once.
         play { session, _, perform in session.flush(perform) }
       }
       if credit > 0 { distribute() }
@@ -278,7 +279,7 @@ final class MQTTConnection: @unchecked Sendable {
     let unsent = unsent
     guard unsent <= Self.maximumOutput else { return }
     if !isHeldByOutput { return link.resume() }
-    // The client's stream has taken everything, so it reports no room later.
+    // The client's stream took all output, so it won't report that it is writable.
     guard unsent == 0, !isComingRound else { return }
     isComingRound = true
     _ = loop.schedule(at: loop.now) { [weak self] in
@@ -291,14 +292,14 @@ final class MQTTConnection: @unchecked Sendable {
 
   func updateTimer() {
     guard phase == .open, silence.needsLook(isTimerSet: handle.timer != nil) else { return }
-    // Together, which doesn't copy the session.
+    // One access for both, which avoids a copy of the session.
     let known = play { session, _, _ in (session.deadline, session.isOpen) }
     guard let time = silence.next(known.0, isOpen: known.1, isTimerSet: handle.timer != nil) else { return }
     loop.cancel(&handle.timer)
     handle.wake(at: MonotonicTime(nanoseconds: time))
   }
 
-  /// The time of the timer has come.
+  /// The timer has fired.
   func timeHasCome() {
     guard phase == .open else { return }
     let now = loop.now.nanoseconds

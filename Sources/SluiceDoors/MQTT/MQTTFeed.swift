@@ -2,18 +2,18 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// A topic of which records come to a client: its name as MQTT writes it, and how far they have come.
+/// A topic whose records go to a client: its name in MQTT's form, and the next offset.
 @safe
 final class MQTTFeedTopic {
-  /// By the session's places.
+  /// The number in the session's positions.
   let number: UInt32
-  /// The name that the client sees; empty for a topic of which it sees nothing.
+  /// The name that the client sees; empty for a hidden topic.
   let name: UnsafeRawBufferPointer
   var nextOffset: UInt64
-  /// The time of the last mark.
+  /// The timestamp of the last mark.
   var time: Int64 = 0
 
-  /// - Parameter brokerName: empty for a topic of which the client sees nothing.
+  /// - Parameter brokerName: empty for a hidden topic.
   init(number: UInt32, brokerName: String, nextOffset: UInt64) {
     self.number = number
     self.nextOffset = nextOffset
@@ -26,7 +26,7 @@ final class MQTTFeedTopic {
   /// Whether the client sees the topic.
   var isNamed: Bool { unsafe !name.isEmpty }
 
-  /// The name as a string; nil where the client doesn't see the topic.
+  /// The name as a string; nil for a hidden topic.
   var text: String? { unsafe isNamed ? String(decoding: name, as: UTF8.self) : nil }
 
   deinit {
@@ -39,11 +39,11 @@ final class MQTTFeed {
   enum Role {
     case pattern
     case group
-    /// The topics that a shared filter with wildcards selects, without their records: each has a group's stream of its own.
+    /// Lists the topics that a shared filter with wildcards selects, without their records: each has its own group stream.
     case watch
     /// The retained messages of the topics that a filter matches.
     indirect case retained(MQTTTopicFilter)
-    /// A record that is read again, for a message that is under way.
+    /// One record that is read again, for a message in flight.
     indirect case fetch(UInt16, MQTTPlace)
 
     /// Whether its records are messages of their topics.
@@ -66,31 +66,32 @@ final class MQTTFeed {
   let stream: UInt32
   /// The session's number of the subscription.
   let number: UInt16
-  /// Whether records come without demand.
+  /// Whether records arrive without demand.
   let isUnlimited: Bool
   var isOpen = false
-  /// Records that were asked for, and that have come.
+  /// Records that were requested, and records that have arrived.
   var granted: UInt64
   var delivered: UInt64 = 0
-  /// Of a pattern: by the stream's numbers. Of another role: 0.
+  /// For a pattern: by the numbers in the stream. For other roles: 0.
   var topics = ShortTable<UInt32, MQTTFeedTopic>()
   var current: MQTTFeedTopic?
-  /// Batches of it wait: those that follow wait, too.
+  /// The number of held batches; while there are any, later batches are held as well.
   var held = 0
-  /// What the shares of the session's demand have of it; nil where it has no part in them.
+  /// The values with which the shares of the session's demand count this feed; nil if they don't.
   var counted: Counted?
-  /// Whether the shares look at it next.
+  /// Whether the next sharing of demand includes the feed.
   var isWaiting = false
-  /// Of retained messages: all have come.
+  /// For retained messages: whether all have arrived.
   var isDone = false
-  /// Of a watch: all topics are known that were there at first.
+  /// For a watch: whether all topics are known that existed when it began.
   var hasBegun = false
-  /// Of a group: for which time the records that follow are delivered; and of records that the client has, where it isn't the first.
+  /// For a group: how often it has delivered the records that follow, this time included.
   var delivery: UInt32 = 1
+  /// For a group: the delivery counts above 1 of records that the client has, by offset.
   var deliveries: [UInt64: UInt32] = [:]
-  /// Of a group in a topic that a filter with wildcards selects: the broker's name of the topic.
+  /// For a group in a topic that a filter with wildcards selects: the broker's name of the topic.
   @OutOfLine var joined: String? = nil
-  /// Of retained messages at a node of a cluster: those of this process' copy, which no stream of the broker brings.
+  /// For retained messages on a node of a cluster: reads this process' copy, so there is no stream of the broker.
   var local: MQTTRetainedReading?
 
   init(_ role: Role, number: UInt16, stream: UInt32, granted: UInt64) {
@@ -101,7 +102,7 @@ final class MQTTFeed {
     isUnlimited = granted == Credit.unlimited
   }
 
-  /// Whether it has a share of the session's demand.
+  /// Whether it gets a share of the session's demand.
   var hasShare: Bool {
     if isUnlimited || held > 0 { return false }
     switch role {
@@ -110,11 +111,11 @@ final class MQTTFeed {
     }
   }
 
-  /// Records that were asked for and haven't come.
+  /// Records that were requested and haven't arrived.
   var outstanding: Int { isUnlimited ? 0 : Int(clamping: granted - min(granted, delivered)) }
 }
 
-/// Records that the client can't be sent yet.
+/// Records that can't be sent to the client yet.
 struct MQTTHeldBatch {
   var feed: MQTTFeed
   var topic: MQTTFeedTopic

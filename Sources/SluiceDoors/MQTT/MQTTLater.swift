@@ -1,30 +1,30 @@
 import SluiceMQTT
 
-/// What an action of the session has asked for that may call the session back.
+/// An action of the session that may call the session back, and is therefore queued.
 enum MQTTLater {
   case connect(MQTTConnect)
   case subscribe(MQTTSubscriptionRequest)
   case fetch(UInt16, MQTTPlace)
-  /// The message that was read again before this one has been dealt with.
+  /// The previous message that was read again has been processed.
   case fetchNext(UInt16, MQTTPlace)
   case sendRetained(UInt16)
   case failed([MQTTToken], MQTTError)
   case done([MQTTToken])
-  /// The retained copies of messages are kept, or can't be.
+  /// The retained copies of messages are stored, or can't be.
   case copied([UInt16])
   case publicationEnded(UInt16)
   case end(MQTTDeparture?, MQTTReason, String)
 }
 
 extension MQTTLater {
-  /// The session forgets the number of a publication that has ended.
+  /// Makes the session release the number of a publication that has ended.
   static func publicationEnded(_ publication: MQTTPublication) -> Self {
     if case .topic(let number) = publication.role, !publication.isClosing { return .publicationEnded(number) }
     return .done([])
   }
 }
 
-/// What is done behind the session's present call, in order: also what is asked for meanwhile.
+/// Actions that run after the session's current call, in order, including those added meanwhile.
 struct MQTTLaterQueue {
   private var items: [MQTTLater] = []
   private var place = 0
@@ -34,14 +34,14 @@ struct MQTTLaterQueue {
 
   mutating func append(_ item: MQTTLater) { items.append(item) }
 
-  /// Returns whether there is something to do, and no caller that does it already.
+  /// Returns whether there are actions and no caller runs them already.
   mutating func begin() -> Bool {
     guard !isRunning, !items.isEmpty else { return false }
     isRunning = true
     return true
   }
 
-  /// The next item for the caller that has begun; nil when all is done.
+  /// The next action for the caller that has begun; nil once there are no more.
   mutating func next() -> MQTTLater? {
     guard place < items.count else {
       items.removeAllKeepingUseful()

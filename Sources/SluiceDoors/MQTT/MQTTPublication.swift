@@ -2,23 +2,23 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// A message that has been given to a publication.
+/// A message that was passed to a publication.
 struct MQTTToken {
   /// 0 at QoS 0.
   var packetID: UInt16 = 0
-  /// Of the session, for a message at QoS 2.
+  /// The session's number of a message at QoS 2.
   var exact: UInt64?
-  /// The change of the session that has to be kept before the message is sent; nil before the message has a place.
+  /// The change of the session that must be stored before the message is sent; nil until the message has a position.
   var change: UInt64?
-  /// Where the message stood in the topic when it was sent on an earlier connection.
+  /// The sequence with which an earlier connection sent the message.
   var sentAt: UInt64?
 }
 
-/// The messages of a client for one topic: a publication of the broker.
+/// The messages of a client for one topic, as a publication of the broker.
 ///
-/// A value in all but its name: its methods call nothing that calls it back, so overlapping accesses aren't checked for at run time.
+/// Behaves like a value: its methods call nothing that calls it back, so the run-time check of overlapping accesses is off.
 final class MQTTPublication {
-  /// What the publication is for.
+  /// The purpose of the publication.
   enum Role: Hashable {
     /// A topic of the client, by the session's number.
     case topic(UInt16)
@@ -33,26 +33,26 @@ final class MQTTPublication {
   /// The stream on the link; nil before it is opened and after it has ended.
   var stream: UInt32?
   var isOpen = false
-  /// Nothing more is published: the stream is cancelled when everything is acknowledged.
+  /// Whether no more messages follow: the stream is cancelled once everything is acknowledged.
   var isClosing = false
 
-  /// The change of the session that has to be kept before anything is sent; nil for none.
+  /// The change of the session that must be stored before anything is sent; nil for none.
   var barrier: UInt64?
 
-  /// Whether the acknowledgements of messages at QoS 0 are awaited, too: where a message may be in the log later than it is sent.
+  /// Whether acknowledgements of messages at QoS 0 are awaited as well, because a message may be in the log some time after it was sent.
   var awaitsAll = false
 
-  /// In a cluster: what is sent again when the topic has moved; nil on one node.
+  /// In a cluster: the messages to send again when the topic has moved; nil on a single node.
   var resending: MQTTResending?
-  /// Whether it waits to be opened again.
+  /// Whether it waits to be reopened.
   var isMoving = false
-  /// How many times it was opened again since it was open last.
+  /// The number of attempts to reopen it since it was last open.
   private(set) var attempts = 0
 
-  /// Records that aren't sent yet, and one token for each.
+  /// Records that aren't sent yet, with one token for each.
   @safe @exclusivity(unchecked) private(set) var pending: [UInt8] = []
   @safe @exclusivity(unchecked) private(set) var tokens: [MQTTToken] = []
-  /// Records at QoS 1 and 2 that aren't acknowledged, in their order.
+  /// Unacknowledged records at QoS 1 and 2, in order.
   @safe @exclusivity(unchecked) private(set) var unacknowledged: [(sequence: UInt64, token: MQTTToken)] = []
   private(set) var lastSequence: UInt64?
   private var acknowledgedThrough: UInt64 = 0
@@ -66,19 +66,19 @@ final class MQTTPublication {
 
   var pendingBytes: Int { pending.count }
 
-  /// Whether everything was sent, and acknowledged where that is awaited.
+  /// Whether everything was sent, and acknowledged if that is awaited.
   var isSettled: Bool { tokens.isEmpty && unacknowledged.isEmpty }
 
   /// Whether everything that was sent is in the log.
   var isInLog: Bool { tokens.isEmpty && lastSequence.map { acknowledgedThrough > $0 } ?? true }
 
-  /// Whether messages were sent of which nothing tells whether they are in the log, should the stream end: they aren't sent again.
+  /// Whether some messages would have an unknown result if the stream ended now: they can't be sent again.
   var hasUnknown: Bool { resending == nil && !unacknowledged.isEmpty }
 
-  /// The topic is published to again, by that number of the session, before the stream was cancelled.
+  /// Reuses the publication under another number of the session, because the client publishes to the topic again before the stream was cancelled.
   func reopen(as number: UInt16) { (role, isClosing) = (.topic(number), false) }
 
-  /// Adds a message. Returns false for one that no record can have.
+  /// Adds a message. Returns false if no record can contain it.
   func append(_ message: MQTTPublish, key: String? = nil, _ token: MQTTToken) -> Bool {
     let isAppended =
       if let key {
@@ -94,8 +94,8 @@ final class MQTTPublication {
 
   /// Sends what the broker has granted.
   ///
-  /// - Parameter kept: the last change of the session that is kept, which messages at QoS 2 wait for; nil where nothing is.
-  /// - Returns: messages at QoS 2 that were sent, with their places.
+  /// - Parameter kept: the last stored change of the session, for which messages at QoS 2 wait; nil without a store.
+  /// - Returns: messages at QoS 2 that were sent, with their positions.
   func send(
     by native: inout ClientSession, to link: DoorLink, longest: Int, kept: UInt64? = nil
   ) -> [(UInt64, MQTTExactPlace)] {
@@ -149,27 +149,27 @@ final class MQTTPublication {
     return sent
   }
 
-  /// Returns the memory that is kept for messages to come.
+  /// Frees memory that is reserved for further messages.
   func releaseUnused() {
     pending.releaseUnused()
     tokens.releaseUnused()
     unacknowledged.releaseUnused()
   }
 
-  /// Whether the broker's acknowledgement of the messages makes a difference: at QoS 0 none does, but where a subscription may wait for it.
+  /// Whether the broker's acknowledgement of the messages is needed: not at QoS 0, unless a subscription may wait for it.
   private func isAwaited(_ messages: ArraySlice<MQTTToken>) -> Bool {
     guard case .topic = role, !awaitsAll else { return true }
     return messages.contains { $0.packetID != 0 }
   }
 
-  /// Gives the messages at QoS 2 that have none their places in the topic.
+  /// Assigns positions in the topic to messages at QoS 2 without one.
   ///
-  /// - Parameter change: the change of the session with which the places are kept.
+  /// - Parameter change: the change of the session that stores the positions.
   func plan(change: UInt64) -> [(UInt64, MQTTExactPlace)] {
     guard isOpen else { return [] }
     var planned: [(UInt64, MQTTExactPlace)] = []
     for index in tokens.indices.reversed() {
-      // They come in order: all before one that has a place have theirs.
+      // Positions are assigned in order, so all messages before one with a position have theirs.
       if tokens[index].change != nil { break }
       guard let exact = tokens[index].exact else { continue }
       tokens[index].change = change
@@ -178,7 +178,7 @@ final class MQTTPublication {
     return planned
   }
 
-  /// The stream is open, and the next record has that sequence: what was sent before and is in the log isn't sent again.
+  /// The stream is open, and the next record has this sequence. Messages that were sent before and are in the log aren't sent again.
   ///
   /// - Returns: the messages that are in the log.
   func opened(next: UInt64) -> [MQTTToken] {
@@ -204,8 +204,7 @@ final class MQTTPublication {
     return done
   }
 
-  /// Returns the message that an acknowledgement has told to be in the log, where it is the only one that waits for one; nil for others, of which
-  /// ``acknowledged(through:)`` tells.
+  /// Returns the acknowledged message if exactly one is outstanding; otherwise nil, and ``acknowledged(through:)`` returns the messages.
   func onlyAcknowledged(through: UInt64) -> MQTTToken? {
     guard unacknowledged.count == 1, resending == nil, unacknowledged[0].sequence < through else {
       return nil
@@ -214,7 +213,7 @@ final class MQTTPublication {
     return unacknowledged.removeLast().token
   }
 
-  /// Returns the messages that an acknowledgement has told to be in the log.
+  /// Returns the messages that an acknowledgement covers.
   func acknowledged(through: UInt64) -> [MQTTToken] {
     acknowledgedThrough = through
     resending?.acknowledged(through: through)
@@ -225,23 +224,23 @@ final class MQTTPublication {
     return done
   }
 
-  /// Another node serves the topic, or its store fails: what isn't acknowledged is sent again once the stream is open again, unless it is in the log.
+  /// Another node serves the topic, or its store fails: unacknowledged messages that aren't in the log are sent again once the stream is open again.
   ///
-  /// - Parameter isKnown: whether the topic knows the producer.
+  /// - Parameter isKnown: whether the topic remembers the producer ID.
   func moved(isKnown: Bool) {
     if let resending {
       let again = resending.take(isKnown: isKnown)
       pending = again.bytes + pending
       tokens = again.tokens + tokens
     } else {
-      // Of messages at QoS 0 before them it isn't known which are in the log.
+      // It is unknown which of the earlier messages at QoS 0 are in the log, so positions are assigned again.
       for index in tokens.indices { tokens[index].change = nil }
     }
     (stream, isOpen, isMoving, unacknowledged, lastSequence) = (nil, false, true, [], nil)
     attempts += 1
   }
 
-  /// The stream has ended. Returns the messages that won't get into the log by it.
+  /// The stream has ended. Returns the messages that it won't bring into the log.
   func ended() -> [MQTTToken] {
     let lost = unacknowledged.map(\.token) + tokens.filter { $0.packetID != 0 }
     (stream, isOpen, unacknowledged, tokens, pending) = (nil, false, [], [], [])

@@ -1,31 +1,31 @@
 import SluiceMQTT
 
-/// What there is of a client that publishes: its topics, and what waits for their answers.
+/// State of a client that publishes: its topics, and messages that wait for answers.
 ///
-/// Its properties are used for each message, and by nothing while they change: overlapping accesses aren't checked for at run time.
+/// Its properties are used for each message, and never while they change, so the run-time check of overlapping accesses is off.
 final class MQTTPublishing {
   /// By the session's numbers.
   @safe @exclusivity(unchecked) var publications: [UInt16: MQTTPublication] = [:]
-  /// The same and those that end, retained messages and the will among them, by streams of the link.
+  /// The same, publications that are being closed, that of retained messages and that of the will, by stream of the link.
   @safe @exclusivity(unchecked) var byStream: [UInt32: MQTTPublication] = [:]
-  /// The one that had the last message.
+  /// The publication of the last message.
   @safe @exclusivity(unchecked) private(set) var last: (number: UInt16, publication: MQTTPublication)?
-  /// That of retained messages.
+  /// The publication of retained messages.
   var retaining: MQTTPublication?
-  /// Messages whose retained copies aren't kept yet, by their identifiers; with a token those that are in their topics' logs.
+  /// Messages whose retained copies aren't stored yet, by identifier; with a token once their topic's log contains them.
   var copies: [UInt16: MQTTToken?] = [:]
 
-  /// Numbers for publications without a stream, which no stream has.
+  /// Numbers for publications without a stream, above those of streams.
   private var lastNumber: UInt32 = 1 << 31
 
-  /// Adds a publication that waits to be opened again. Returns its number until then.
+  /// Adds a publication that waits to be reopened. Returns its number until then.
   func wait(_ publication: MQTTPublication) -> UInt32 {
     lastNumber += 1
     byStream[lastNumber] = publication
     return lastNumber
   }
 
-  /// The publication of a topic that is about to be closed, and isn't yet.
+  /// Returns the topic's publication that is being closed and is still open, if any.
   func closing(_ topic: String) -> MQTTPublication? {
     byStream.values.first { publication in
       guard publication.isClosing, publication.topic == topic else { return false }
@@ -34,7 +34,7 @@ final class MQTTPublishing {
     }
   }
 
-  /// The publication of a topic.
+  /// The publication with this number.
   func publication(_ number: UInt16) -> MQTTPublication? {
     if let last, last.number == number { return last.publication }
     guard let found = publications[number] else { return nil }
@@ -53,7 +53,7 @@ final class MQTTPublishing {
     last = nil
   }
 
-  /// Takes a topic's publication off its number.
+  /// Removes the topic's publication from its number.
   func remove(_ number: UInt16) -> MQTTPublication? {
     last = nil
     return publications.removeValue(forKey: number)

@@ -1,17 +1,18 @@
 import SluiceIO
 import SluiceMQTT
 
-/// A client that the broker has refused before its CONNECT came, because there are too many connections. It is told so in CONNACK, which takes the version
-/// that CONNECT names.
+/// A client that the broker refused before its CONNECT, because there are too many connections. It gets the error in CONNACK, whose format depends on the
+/// version in CONNECT.
 ///
-/// The broker's connection has ended. So the client has no more than the time for CONNECT, and of all loops together at most ``limit`` wait: beyond that the one that has
-/// waited longest on the loop is closed, which is likely to be one that never says anything.
+/// The connection to the broker has already ended, so the client has only the time for CONNECT. At most ``limit`` clients wait across all loops; beyond that,
+/// the loop closes the client that has waited longest, which probably never sends anything.
 ///
 /// On its loop only.
 final class MQTTRefusal {
-  /// Fewer than the connections that the broker lets wait for their end, ``BrokerLimits/closingConnections``, so that those of other clients aren't aborted for them.
+  /// Less than ``BrokerLimits/closingConnections``, the number of connections that the broker lets wait for their end, so that waiting clients don't cause
+  /// other clients' connections to be aborted.
   static let limit = 64
-  /// Bytes that are read at a time.
+  /// Bytes to read at a time.
   private static let chunk = 4096
 
   private unowned let handle: MQTTHandle
@@ -23,8 +24,8 @@ final class MQTTRefusal {
   private var hasEnded = false
 
   /// - Parameters:
-  ///   - session: as far as the client has come.
-  ///   - error: what it is told.
+  ///   - session: the client's session so far.
+  ///   - error: the error in CONNACK.
   init(_ handle: MQTTHandle, _ session: MQTTSession, _ error: MQTTError) {
     self.handle = handle
     self.session = session
@@ -58,7 +59,7 @@ final class MQTTRefusal {
     var hasCome = false
     _ = unsafe session.receive(bytes, now: now, output: &output) { action in
       switch action {
-      // Also of what isn't CONNECT, or can't be read: the session has answered that.
+      // Also for malformed input and packets other than CONNECT: the session has answered them.
       case .connect, .end: hasCome = true
       default: break
       }
@@ -74,7 +75,7 @@ final class MQTTRefusal {
     guard output.write(to: handle.transport), !output.isEmpty else { return end() }
   }
 
-  /// Closes the client's stream: CONNACK, if it was written, is still sent.
+  /// Closes the client's stream after a CONNACK that was written is sent.
   func end() {
     guard !hasEnded else { return }
     hasEnded = true

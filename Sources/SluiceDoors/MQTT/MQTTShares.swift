@@ -1,13 +1,13 @@
-/// Shares what a session asks for among its feeds: each has an equal part, and a part is left for the next one.
+/// Shares a session's demand among its feeds in equal parts; one further part stays free for the next feed.
 ///
-/// Only feeds that have got something since are looked at, so that a message costs a client with very many subscriptions no more than others. A feed that has
-/// nothing outstanding is given one record at least, whatever the others have: where the demand is used up by then, its record waits.
+/// A sharing visits only feeds that have received records since the last one, so that a message costs no more if the client has very many subscriptions. A
+/// feed with nothing outstanding is granted at least one record, even if the demand is used up; its record then waits.
 ///
-/// Its methods call nothing that calls it back, so overlapping accesses aren't checked for at run time.
+/// Its methods call nothing that calls it back, so the run-time check of overlapping accesses is off.
 final class MQTTShares {
   /// Feeds that have a share.
   @safe @exclusivity(unchecked) private var sharing = 0
-  /// Records that all feeds have asked for and that haven't come.
+  /// Records that all feeds have requested and not received.
   @safe @exclusivity(unchecked) private var outstanding = 0
   /// Feeds that may be granted more.
   @safe @exclusivity(unchecked) private var waiting: [MQTTFeed] = []
@@ -16,19 +16,19 @@ final class MQTTShares {
   @safe @exclusivity(unchecked) private var free = 0
   @safe @exclusivity(unchecked) private var share = 1
 
-  /// How many feeds the next sharing looks at.
+  /// The number of feeds that the next sharing visits.
   var waitingCount: Int { waiting.count }
 
-  /// A feed comes. One that reads a single record again has no part in this.
+  /// Adds a feed. A feed that reads a single record again gets no share.
   func add(_ feed: MQTTFeed) {
     guard !feed.isUnlimited, !feed.role.isFetch else { return }
     feed.counted = MQTTFeed.Counted(outstanding: 0, hasShare: false)
     note(feed)
   }
 
-  /// A feed comes back as it was.
+  /// Adds a feed with its earlier state.
   ///
-  /// - Parameter isWaiting: whether the next sharing looks at it.
+  /// - Parameter isWaiting: whether the next sharing visits it.
   func restore(_ feed: MQTTFeed, isWaiting: Bool) {
     let now = MQTTFeed.Counted(outstanding: feed.outstanding, hasShare: feed.hasShare)
     feed.counted = now
@@ -39,7 +39,7 @@ final class MQTTShares {
     waiting.append(feed)
   }
 
-  /// What a feed has been granted, has got or holds has changed.
+  /// Updates the counts after a feed was granted, received or held records.
   func note(_ feed: MQTTFeed) {
     guard let before = feed.counted else { return }
     let now = MQTTFeed.Counted(outstanding: feed.outstanding, hasShare: feed.hasShare)
@@ -66,10 +66,10 @@ final class MQTTShares {
     (sharing, outstanding, place) = (0, 0, 0)
   }
 
-  /// Returns the memory that is kept for feeds to come.
+  /// Frees memory that is reserved for further feeds.
   func releaseUnused() { waiting.releaseUnused() }
 
-  /// Begins to share so many records, with ``next()``. Returns false where no feed waits for any.
+  /// Begins to share this many records; call ``next()`` for each grant. Returns false if no feed waits for records.
   func begin(_ credit: Int) -> Bool {
     guard credit > 0, !waiting.isEmpty, place == 0 else { return false }
     self.credit = credit
@@ -78,7 +78,7 @@ final class MQTTShares {
     return true
   }
 
-  /// The next feed that is to be granted more, and how much.
+  /// Returns the next feed to grant records to, and how many.
   func next() -> (feed: MQTTFeed, count: Int)? {
     while place < waiting.count {
       let feed = waiting[place]

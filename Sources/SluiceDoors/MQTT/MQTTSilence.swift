@@ -1,40 +1,40 @@
-/// When a connection looks at its client's silence.
+/// Decides when a connection checks its client's keep-alive.
 ///
-/// A value: its owner sets the timer. A timer that is set isn't moved for what the client sends: once its time has come, the owner learns from the session
-/// until when the client may be silent, and sets it again. Only CONNECT brings a time that is nearer.
+/// A value: its owner sets the timer. A running timer isn't moved when the client sends: once it fires, the owner gets the current deadline from the session,
+/// and sets the timer again. Only CONNECT makes the deadline earlier.
 struct MQTTSilence {
-  /// What a timer that has come is about.
+  /// The step after the timer has fired.
   enum Look: Hashable {
-    /// To be set again, by ``next(_:isOpen:isTimerSet:)``.
+    /// Set the timer again, by ``next(_:isOpen:isTimerSet:)``.
     case lookAnew
-    /// To be set to that time, in nanoseconds.
+    /// Set the timer to that time, in nanoseconds.
     case wait(UInt64)
-    /// The session is told the time.
+    /// Pass the time to the session.
     case tell
   }
 
-  /// How long a client that isn't read is left alone, in nanoseconds.
+  /// How long a client from which the connection doesn't read is exempt, in nanoseconds.
   static let patience: UInt64 = 1_000_000_000
 
-  /// What the timer was set to.
+  /// The time for which the timer was set.
   private var time: UInt64 = 0
-  /// Whether CONNECT was accepted when the session was last asked.
+  /// Whether CONNECT had been accepted at the last check.
   private var isAgreed: Bool
-  /// False once it is known that the client may be silent for ever.
+  /// False once it is known that there is no keep-alive limit.
   private var isLimited = true
-  /// Whether the client wasn't read when the timer came last.
+  /// Whether the connection didn't read from the client when the timer last fired.
   private var looksAnew = false
 
   /// - Parameter isAgreed: whether CONNECT was accepted.
   init(isAgreed: Bool = false) { self.isAgreed = isAgreed }
 
-  /// Whether the session has to be asked for its deadline: mostly it hasn't.
+  /// Whether the session's deadline is needed; usually it isn't.
   func needsLook(isTimerSet: Bool) -> Bool { !isAgreed || isLimited && !isTimerSet }
 
-  /// What the timer is to be set to, in place of what it was; nil where it stays.
+  /// Returns the new time for the timer; nil to leave it unchanged.
   ///
   /// - Parameters:
-  ///   - deadline: until when the client may be silent; nil for ever.
+  ///   - deadline: when the client must have sent a packet; nil for no limit.
   ///   - isOpen: whether CONNECT was accepted.
   mutating func next(_ deadline: UInt64?, isOpen: Bool, isTimerSet: Bool) -> UInt64? {
     isAgreed = isOpen
@@ -44,10 +44,11 @@ struct MQTTSilence {
     return deadline
   }
 
-  /// The timer's time has come. A client that isn't read can't be heard: once it is read again, its silence is looked at anew.
+  /// The timer has fired. While the connection doesn't read from the client, it can't receive its packets, so the keep-alive is checked again after reading
+  /// resumes.
   ///
   /// - Parameters:
-  ///   - isRead: whether the client is read.
+  ///   - isRead: whether the connection reads from the client.
   ///   - isLimited: whether the session has a deadline.
   mutating func timerCame(isRead: Bool, isLimited: Bool, now: UInt64) -> Look {
     if looksAnew {

@@ -1,19 +1,19 @@
 import SluiceMQTT
 import SluiceWire
 
-/// The streams of one subscription of a session: two for `parent/#`. What its filter says is in the session.
+/// The streams of one subscription of a session; `parent/#` needs two. The session contains the filter.
 struct MQTTSubscriptionFeeds {
   var streams: [UInt32] = []
-  /// Those of its retained messages, which come to an end.
+  /// The streams of its retained messages, which end after the last one.
   var retained: [UInt32] = []
-  /// Streams whose answers are awaited.
+  /// The number of streams whose answers are awaited.
   var waiting: UInt32 = 0
   var hasAnswered = false
-  /// Where it goes on in topics, until it has answered; nil where it begins at ``start``.
+  /// The positions at which it resumes, until it has answered; nil if it begins at ``start``.
   var resumed: [TopicPosition]?
-  /// Whether the client has it, from before this connection or by SUBACK: then it isn't given up for what passes.
+  /// Whether the client has the subscription, by SUBACK or from an earlier connection: then temporary errors don't end it.
   var stands = false
-  /// That it is opened again later; nil where it isn't.
+  /// The retries; nil unless the subscription waits for one.
   var trial: MQTTTrial?
   // As in ``MQTTSubscriptionRequest``.
   var isUnlimited: Bool
@@ -30,16 +30,16 @@ struct MQTTSubscriptionFeeds {
     self.init(isUnlimited: request.isUnlimited, keepsCursors: request.keepsCursors, start: request.start)
   }
 
-  /// It stands in the place of another one, and goes on where that one is.
+  /// Replaces another subscription, and continues at its positions.
   ///
-  /// - Parameter positions: in the topics that the former one has.
+  /// - Parameter positions: the former subscription's positions in its topics.
   mutating func goOn(as former: Self, at positions: [TopicPosition]) {
     stands = former.stands
-    // Where the former one isn't there yet, from where it was to begin.
+    // If the former one wasn't open yet, begins at its start.
     if !former.hasAnswered { start = former.start }
     resumed = former.hasAnswered || former.resumed != nil ? positions : nil
   }
 
-  /// What the broker is granted at first: at QoS 0 the transport alone holds records back.
+  /// The initial grant: unlimited at QoS 0, since only the transport limits delivery.
   var initialDemand: UInt64 { isUnlimited ? Credit.unlimited : 0 }
 }

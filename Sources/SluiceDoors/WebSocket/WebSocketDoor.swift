@@ -1,11 +1,11 @@
 import SluiceWebSocket
 
-/// What all WebSockets have in common: how they are opened, and what those with compression share.
+/// State that all WebSockets share: how they are opened, and the memory for compression.
 ///
-/// From any thread.
+/// Usable from any thread.
 final class WebSocketDoor: Sendable {
   let upgrade: WebSocketUpgrade
-  /// What the connections with compression on a loop share.
+  /// Shared by the connections with compression on a loop.
   let compression = LoopTable<WebSocketCompression>()
 
   init(_ upgrade: WebSocketUpgrade) {

@@ -4,14 +4,14 @@ import SluiceAccess
 import SluiceIO
 import SluiceMQTT
 
-/// A stream of a WebSocket client for the broker, whichever subprotocol the client asks for: the bytes of the messages where that is the native
-/// protocol, or the ``DoorLink`` of a client of MQTT.
+/// The broker's stream of a WebSocket client, for either subprotocol: the bytes of the messages for the native protocol, or the ``DoorLink`` of an MQTT
+/// client.
 ///
 /// On its loop only.
 final class WebSocketDoorStream: PermissionAwareStream, ByteStreamHandler {
   private let socket: WebSocketStream
   private let makeMQTT: (WebSocketStream) -> MQTTHandle
-  /// Whose bytes the broker reads and writes.
+  /// The stream whose bytes the broker reads and writes.
   private var inner: any ByteStream
   private var handler: (any ByteStreamHandler)?
   private var waitsForRoom = false
@@ -39,7 +39,7 @@ final class WebSocketDoorStream: PermissionAwareStream, ByteStreamHandler {
     guard let handler = handler.take() else { return }
     inner = makeMQTT(socket).link
     inner.readsPaused = socket.readsPaused
-    // What the broker doesn't read is the link's; when the client is read is the connection's own business.
+    // Bytes that the broker doesn't read wait in the link; the MQTT connection decides when to read from the client.
     socket.readsPaused = false
     inner.start(handler)
     if waitsForRoom { handler.streamWritable() }
@@ -74,7 +74,7 @@ final class WebSocketDoorStream: PermissionAwareStream, ByteStreamHandler {
     inner.abort()
   }
 
-  // MARK: What the socket reports, unless a client of MQTT has it
+  // MARK: What the socket reports, unless it belongs to an MQTT client
 
   func streamReadable() { handler?.streamReadable() }
 

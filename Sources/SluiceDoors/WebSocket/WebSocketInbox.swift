@@ -2,19 +2,19 @@ import Glibc
 import SluiceIO
 import SluiceWebSocket
 
-/// What a client's WebSocket sends: the payloads of its messages, which are unpacked in the memory that they came in. With a client that compresses its messages,
-/// they are inflated to where they are read.
+/// The received side of a client's WebSocket: the payloads of its messages, which are unpacked in place. Compressed messages are inflated into the reader's
+/// buffer.
 struct WebSocketInbox {
   private var session: WebSocketSession
-  /// Bytes of frames that aren't unpacked yet: they came with the request, or in front of them is more than there was room for.
+  /// Bytes of frames that aren't unpacked yet: they came with the request, or the buffer had no room for the payload before them.
   private var early: [UInt8] = []
-  /// Nil where messages aren't compressed.
+  /// Nil if messages aren't compressed.
   private let messages: WebSocketMessageReader?
 
-  /// - Parameter inflaters: nil where messages aren't compressed.
+  /// - Parameter inflaters: nil if messages aren't compressed.
   init(_ inflaters: InflaterPool? = nil) {
     messages = inflaters.map { WebSocketMessageReader($0) }
-    // Nothing of a message is held here, and the native protocol has limits of its own. It has PING, too.
+    // This side buffers no message, and the native protocol has its own limits and its own PING.
     let limits = WebSocketDecoder.Limits(frame: .max >> 1, message: .max >> 1)
     session = WebSocketSession(
       .server,
@@ -22,10 +22,10 @@ struct WebSocketInbox {
         limits: limits, takesText: false, compression: inflaters != nil, pingAfter: 0), now: 0)
   }
 
-  /// Whether messages are to be unpacked by ``inflate(_:into:answers:)``.
+  /// Whether ``inflate(_:into:answers:)`` unpacks the messages.
   var isCompressed: Bool { messages != nil }
 
-  /// Whether something can be read before more has come.
+  /// Whether bytes can be read before more arrive.
   var hasEarly: Bool { !early.isEmpty || messages?.isBlocked == true }
 
   var heldBytes: Int { early.count + session.heldBytes + (messages?.heldBytes ?? 0) }
@@ -33,7 +33,7 @@ struct WebSocketInbox {
   /// Appends bytes that came with the request.
   mutating func append(early bytes: [UInt8]) { early += bytes }
 
-  /// Copies bytes that came with the request to where bytes are read. Returns how many.
+  /// Copies bytes that came with the request into the reader's buffer. Returns how many.
   mutating func takeEarly(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = min(early.count, buffer.count)
     unsafe buffer.copyBytes(from: early[..<count])
@@ -41,10 +41,10 @@ struct WebSocketInbox {
     return count
   }
 
-  /// Moves the payloads of messages to the front of the memory that they came in.
+  /// Moves the payloads of messages to the front of the buffer that contains them.
   ///
-  /// - Parameter answers: control frames to be sent are appended.
-  /// - Returns: how many bytes there are then, and how the WebSocket has ended behind them; nil while it is open.
+  /// - Parameter answers: receives control frames to send.
+  /// - Returns: the number of payload bytes, and how the WebSocket ended after them; nil while it is open.
   mutating func unpack(
     _ bytes: UnsafeMutableRawBufferPointer, answers: inout [UInt8]
   ) -> (count: Int, ending: WebSocketEnding?) {
@@ -55,7 +55,7 @@ struct WebSocketInbox {
       switch action {
       case .part(_, let part, _, _, _):
         guard let start = part.baseAddress else { return }
-        // A payload never stands before what was moved to the front.
+        // A payload never begins before the end of the bytes that were moved.
         unsafe memmove(base + count, start, part.count)
         count += part.count
       case .end(let end): ending = end
@@ -64,12 +64,12 @@ struct WebSocketInbox {
     return (count, ending)
   }
 
-  /// Puts the bytes of messages, inflated where they are compressed, where they are read, as far as there is room. The rest is kept as it came.
+  /// Writes the bytes of messages, inflated if compressed, into the reader's buffer, as far as there is room. The rest is kept as it arrived.
   ///
   /// - Parameters:
-  ///   - chunk: what has come; empty while ``hasEarly``.
-  ///   - answers: control frames to be sent are appended.
-  /// - Returns: how many bytes there are then, and how the WebSocket has ended behind them; nil while it is open.
+  ///   - chunk: received bytes; empty while ``hasEarly``.
+  ///   - answers: receives control frames to send.
+  /// - Returns: the number of payload bytes, and how the WebSocket ended after them; nil while it is open.
   mutating func inflate(
     _ chunk: UnsafeMutableRawBufferPointer, into room: UnsafeMutableRawBufferPointer, answers: inout [UInt8]
   ) -> (count: Int, ending: WebSocketEnding?) {
@@ -104,7 +104,7 @@ struct WebSocketInbox {
     return (count, ending)
   }
 
-  /// The broker closes the WebSocket. Returns the frame that says so.
+  /// Closes the WebSocket for the broker. Returns the Close frame.
   mutating func close() -> [UInt8] {
     var frame: [UInt8] = []
     session.close(.normal, now: 0, output: &frame)

@@ -2,12 +2,12 @@ import SluiceHTTP
 import SluiceIO
 import SluiceWebSocket
 
-/// The opening handshake of a client: bytes of its request in, what it is answered out.
+/// The opening handshake of a client: takes bytes of its request, and returns the answer.
 struct WebSocketOpening {
   enum Outcome {
-    /// The connection is a WebSocket once the answer is sent. The last are bytes of messages that came with the request.
+    /// The connection is a WebSocket once the answer is sent. `early` contains bytes of messages that came with the request.
     case agreed(WebSocketUpgrade.Agreement, early: [UInt8])
-    /// The connection ends with the answer.
+    /// The connection ends after the answer.
     case refused(WebSocketUpgrade.Refusal)
   }
 

@@ -3,53 +3,53 @@ import Glibc
 import SluiceIO
 import SluiceWebSocket
 
-/// What a client's WebSocket is sent: frames whose payloads go to the transport from where they are, and the bytes that stand in front of payloads.
+/// The sending side of a client's WebSocket: frames whose payloads go to the transport without a copy, and the bytes before payloads.
 ///
 /// ```
-///  front │ rest of the payload under way │ control frames │ head, payload │ …
+///  front │ rest of the current payload │ control frames │ head, payload │ …
 /// ```
 ///
 /// A value; the transport is passed in.
 struct WebSocketOutbox {
-  /// What goes out before anything else: the handshake's answer, or the rest of a frame's head.
+  /// Sent before anything else: the handshake's answer, or the rest of a frame's head.
   private var front: [UInt8] = []
-  /// Control frames that wait for the end of the frame under way.
+  /// Control frames that wait for the end of the current frame.
   private var control: [UInt8] = []
-  /// Bytes of payload that the frame under way still needs.
+  /// Payload bytes that the current frame still needs.
   private var missing = 0
-  /// Nil where messages aren't compressed.
+  /// Nil if messages aren't compressed.
   private let packer: WebSocketPacker?
 
   init(_ packer: WebSocketPacker? = nil) {
     self.packer = packer
   }
 
-  /// Bytes of payload that are compressed at a time, so that a client with much to come doesn't keep its loop from others.
+  /// Payload bytes that are compressed at a time, so that a client with much data doesn't block the loop's other clients.
   private static let compressedWrite = 131_072
 
-  /// Whether the last payload was cut short to be fair, so that the transport takes more but won't report it.
+  /// Whether the last payload was cut short for fairness, so that the transport takes more but won't report it.
   private(set) var isCutShort = false
 
   /// Whether payload may follow.
   var isClear: Bool { front.isEmpty }
 
-  /// Whether a frame is under way, whose payload must follow.
+  /// Whether a frame is incomplete, so that its payload must follow.
   var isWithinFrame: Bool { missing > 0 }
 
-  /// Bytes of control frames that wait.
+  /// Bytes of waiting control frames.
   var controlBytes: Int { control.count }
 
   var heldBytes: Int { front.count + control.count }
 
-  /// Appends what stands before all frames.
+  /// Appends bytes that precede all frames.
   mutating func append(answer: [UInt8]) { front += answer }
 
   /// Appends control frames.
   mutating func append(control frames: [UInt8]) { control += frames }
 
-  /// Sends what stands before payloads, as far as the transport takes it.
+  /// Sends the bytes before payloads, as far as the transport takes them.
   ///
-  /// - Returns: how the transport has failed; nil where it hasn't.
+  /// - Returns: the transport's error; nil without one.
   mutating func flush(to transport: any ByteStream) -> IOError? {
     while true {
       if front.isEmpty, missing == 0, !control.isEmpty { swap(&front, &control) }
@@ -66,7 +66,7 @@ struct WebSocketOutbox {
     }
   }
 
-  /// Writes what completes the frame under way, and a new frame with the rest; or messages that may be compressed. Only while ``isClear``.
+  /// Writes the rest of the current frame, and a new frame with further payload; or messages, which may be compressed. Only while ``isClear``.
   ///
   /// - Parameters:
   ///   - vectors: the payload.
@@ -86,7 +86,7 @@ struct WebSocketOutbox {
       missing -= min(sent, first)
       return .wrote(sent)
     }
-    // The frame's head is out, at least in part: its payload must follow.
+    // The frame's head was sent, at least in part, so its payload must follow.
     let ofHead = min(sent - first, head.count)
     let ofPayload = sent - first - ofHead
     front += head[ofHead...]
@@ -94,7 +94,7 @@ struct WebSocketOutbox {
     return .wrote(first + ofPayload)
   }
 
-  /// Writes messages of the packer's, of which is kept what the transport doesn't take.
+  /// Writes messages from the packer. Keeps the bytes that the transport doesn't take, since the packer reuses its memory.
   private mutating func write(
     _ vectors: UnsafeBufferPointer<iovec>, total: Int, _ packer: WebSocketPacker,
     to transport: any ByteStream
@@ -111,7 +111,7 @@ struct WebSocketOutbox {
     return .wrote(position.taken)
   }
 
-  /// Writes a payload with a frame's head in it, behind so many bytes.
+  /// Writes a payload with a frame's head inserted after this many bytes.
   private static func write(
     _ vectors: UnsafeBufferPointer<iovec>, _ head: inout [UInt8], behind first: Int,
     to transport: any ByteStream

@@ -1,21 +1,21 @@
 import Glibc
 import SluiceWebSocket
 
-/// Makes frames of what a client with compression is sent, in memory of its own: messages of 64 KiB at most, compressed where that makes them shorter.
+/// Encodes frames for clients with compression in its own memory: messages of at most 64 KiB, compressed if that makes them shorter.
 ///
-/// On its loop only. Connections share one, since each frame is done with, or copied, before the next is made.
+/// On its loop only. Connections share a packer, since each frame is sent or copied before the next is encoded.
 @safe
 final class WebSocketPacker {
-  /// Bytes that one message is made of at most.
+  /// The most payload bytes in one message.
   private static let largestMessage = 65_536
-  /// Shorter messages, such as acknowledgements, aren't worth the time, 4 µs and more: there is little in them that comes twice.
+  /// Shorter messages, such as acknowledgements, aren't worth the time, 4 µs and more: they contain little repetition.
   static let leastLength = 256
-  /// The longest head of a frame that isn't masked.
+  /// The longest head of an unmasked frame.
   private static let headSize = 10
 
   private let deflater: Deflater
   private let message = UnsafeMutableRawBufferPointer.allocate(byteCount: largestMessage, alignment: 16)
-  /// A head, and behind it a payload.
+  /// A head followed by a payload.
   private let frame = UnsafeMutableRawBufferPointer.allocate(
     byteCount: headSize + largestMessage + 4, alignment: 16)
 
@@ -28,10 +28,10 @@ final class WebSocketPacker {
     unsafe frame.deallocate()
   }
 
-  /// Makes a frame of the next bytes.
+  /// Encodes a frame of the next bytes.
   ///
-  /// - Parameter position: where they begin, and then where those of the next frame do.
-  /// - Returns: the frame, until the next one is made.
+  /// - Parameter position: the start of these bytes; afterwards the start of the next frame's.
+  /// - Returns: the frame, valid until the next call.
   func pack(_ vectors: UnsafeBufferPointer<iovec>, from position: inout Position) -> UnsafeRawBufferPointer {
     let count = unsafe gather(vectors, from: &position)
     let payload = unsafe UnsafeMutableRawBufferPointer(rebasing: frame[Self.headSize...])
@@ -45,7 +45,7 @@ final class WebSocketPacker {
     return unsafe UnsafeRawBufferPointer(rebasing: frame[start..<Self.headSize + (length ?? count)])
   }
 
-  /// A place in vectors.
+  /// A position in vectors.
   struct Position {
     var vector = 0
     var offset = 0
@@ -53,7 +53,7 @@ final class WebSocketPacker {
     var taken = 0
   }
 
-  /// Returns how many bytes of a message there are.
+  /// Copies the next message's bytes, and returns their number.
   private func gather(_ vectors: UnsafeBufferPointer<iovec>, from position: inout Position) -> Int {
     var count = 0
     while position.vector < vectors.count, count < Self.largestMessage {

@@ -2,9 +2,9 @@ import Glibc
 import SluiceIO
 import SluiceWebSocket
 
-// What a client sends, as the bytes of its messages.
+// Reads the bytes of the client's messages.
 extension WebSocketStream {
-  /// Bytes that are read at a time where messages are compressed.
+  /// Bytes to read at a time if messages are compressed.
   private static let compressedRead = 16_384
 
   func read(into buffer: UnsafeMutableRawBufferPointer) -> ReadResult {
@@ -45,7 +45,7 @@ extension WebSocketStream {
       if inbox.hasEarly, end == nil { comeRound() }
       return finish(read, end, answers)
     }
-    // No more than the reader has room for: what is compressed seldom gets shorter.
+    // No more than the reader has room for: data seldom shrinks when it is inflated.
     let size = min(buffer.count, Self.compressedRead)
     return unsafe withUnsafeTemporaryAllocation(byteCount: size, alignment: 16) { chunk in
       switch unsafe transport.read(into: chunk) {
@@ -71,7 +71,7 @@ extension WebSocketStream {
     return result
   }
 
-  /// Answers what was read, and reports it.
+  /// Sends the answers to control frames, and returns the result of the read.
   private func finish(_ count: Int, _ end: WebSocketEnding?, _ answers: [UInt8]) -> ReadResult {
     if !answers.isEmpty { outbox.append(control: answers) }
     if let end {
@@ -91,10 +91,10 @@ extension WebSocketStream {
     return count > 0 ? .bytes(count) : .wouldBlock
   }
 
-  /// Whether there is something to read that the transport won't report.
+  /// Whether there are bytes to read that the transport won't report.
   var hasMore: Bool { ending != nil || inbox.hasEarly }
 
-  /// Has the handler called in the next turn.
+  /// Schedules a call of the handler in the next turn.
   func comeRound() {
     guard !comesRound else { return }
     comesRound = true

@@ -6,19 +6,19 @@ import SluiceWebSocket
 
 /// The bytes in a client's WebSocket messages over another stream, after the opening handshake.
 ///
-/// Messages are read in place. Each write becomes one message of one frame, whose payload goes to the transport from where it is. Where messages
-/// begin and end has no meaning in either direction. With a client that has agreed on compression, messages are inflated to where they are read, and written from
-/// memory that all connections of the loop share.
+/// Messages are read in place. Each write becomes one message of one frame, whose payload goes to the transport without a copy. Message boundaries have no
+/// meaning in either direction. If compression was agreed on, messages are inflated into the reader's buffer, and written from memory that all connections of
+/// the loop share.
 ///
-/// On its loop only. Kept by the transport, as its handler, until it is closed or has failed.
+/// On its loop only. The transport retains the stream as its handler until it is closed or has failed.
 final class WebSocketStream: ByteStream, ByteStreamHandler {
   /// The subprotocol of the native protocol, version 1.
   static let nativeProtocol = "sluice.1"
-  /// That of MQTT, in all its versions.
+  /// The subprotocol of MQTT, for all its versions.
   static let mqttProtocol = "mqtt"
-  /// Vectors that one write passes on. One more, for a frame's head, is below the kernel's IOV_MAX.
+  /// The most vectors in one write; with one more for a frame's head it stays below the kernel's IOV_MAX.
   private static let maximumVectors = 1000
-  /// Bytes of answers to control frames that may wait for the client to read before no more is read from it.
+  /// The stream stops reading while more bytes of answers to control frames than this wait for the client.
   private static let maximumControl = 4096
 
   enum State {
@@ -27,7 +27,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     /// The request's head is being read.
     case opening
     case open
-    /// Closed here, or failed: what is left in the output is sent, nothing is read.
+    /// Closed here, or failed: the remaining output is sent, and nothing is read.
     case closing
     case gone
   }
@@ -39,17 +39,17 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
   private var opening: WebSocketOpening
   var inbox = WebSocketInbox()
   var handler: (any ByteStreamHandler)?
-  /// Called with the subprotocol when the handshake is done. Another handler may be started in it, which has the stream from then on.
+  /// Called with the subprotocol once the handshake is done. The callback may start another handler, which then replaces this one.
   var opened: ((String) -> Void)?
 
-  /// The client's end, to be told behind the bytes before it.
+  /// The end of the client's side, reported after the bytes before it.
   var ending: ReadResult?
   var isEnded = false
-  /// The handler is called in the next turn.
+  /// Whether a call of the handler in the next turn is scheduled.
   var comesRound = false
 
   var outbox = WebSocketOutbox()
-  /// A write came short and `streamWritable()` wasn't called since.
+  /// A write was incomplete, and `streamWritable()` wasn't called since.
   private var waitsForRoom = false
 
   init(
@@ -178,7 +178,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       return .failed(error)
     case .wrote(let count):
       if count < all { waitsForRoom = true }
-      // The transport has taken all that it was given, so it reports no room later.
+      // The transport took all bytes, so it won't report that it is writable.
       if count < all, count == total || outbox.isCutShort { comeRoundToWrite() }
       if !outbox.isWithinFrame, outbox.controlBytes > 0 { sendOutput() }
       return .wrote(count)
@@ -189,7 +189,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     _ = loop.schedule(at: loop.now) { [weak self] in self?.streamWritable() }
   }
 
-  /// Sends what stands before payloads, as far as the transport takes it.
+  /// Sends the bytes before payloads, as far as the transport takes them.
   func sendOutput() {
     if let error = outbox.flush(to: transport) { return transportFailed(error) }
     if outbox.isClear { updateTransport() }
@@ -239,7 +239,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
       outbox.append(
         answer: WebSocketUpgrade.Refusal.timeout.answer(at: loop.wallClock))
     case .open:
-      // A client can't tell a Close frame from a payload that is cut off.
+      // The client would read a Close frame within an incomplete payload as part of the payload.
       if !outbox.isWithinFrame { outbox.append(control: inbox.close()) }
     }
     leave()
@@ -252,21 +252,21 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     release()
   }
 
-  /// The handshake has failed: the handler is told, the client gets the answer.
+  /// The handshake has failed: notifies the handler, and sends the answer to the client.
   private func fail(_ error: IOError) {
     let handler = handler
     leave()
     handler?.streamFailed(error)
   }
 
-  /// Closes the transport when the output is out.
+  /// Closes the transport once the output is sent.
   func leave() {
     state = .closing
     updateTransport()
     sendOutput()
     if outbox.isClear || outbox.isWithinFrame { return finishClosing() }
     release()
-    // A client that takes nothing is left.
+    // Gives up on a client that doesn't read.
     _ = loop.schedule(after: .seconds(5)) { [weak self] in
       guard let self, case .closing = state else { return }
       abort()
@@ -280,7 +280,7 @@ final class WebSocketStream: ByteStream, ByteStreamHandler {
     release()
   }
 
-  /// Last in whatever calls it: the handler's end may call the stream.
+  /// Must be the caller's last step: the end of the handler may call the stream.
   func release() {
     let released = handler
     handler = nil

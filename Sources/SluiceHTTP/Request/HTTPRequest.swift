@@ -30,7 +30,7 @@ package struct HTTPRequest: Sendable {
 
   package func parameter(_ name: String) -> String? { query.last { $0.name == name }?.value }
 
-  /// Removes a parameter, and returns its value; nil where there is none.
+  /// Removes a parameter, and returns its value; nil if it is absent.
   package mutating func takeParameter(_ name: String) -> String? {
     defer { query.removeAll { $0.name == name } }
     return parameter(name)

@@ -57,7 +57,7 @@ package struct ClockReading: Hashable, Sendable {
     self.wallClock = wallClock
   }
 
-  /// What the wall clock shows at `time`, rounded up.
+  /// The time of the wall clock at `time`, in milliseconds, rounded up.
   package func wallClock(at time: MonotonicTime) -> Int64 {
     let (milliseconds, rest) = (time - now).clampedNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
     return wallClock + milliseconds + (rest > 0 ? 1 : 0)

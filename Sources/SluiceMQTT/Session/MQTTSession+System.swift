@@ -1,4 +1,4 @@
-// What the broker says of itself: values of `$SYS/broker/…`, and counts for them.
+// Values of `$SYS/broker/…`, and the session's counts for them.
 
 extension MQTTSession {
   /// The packets since the last call.

@@ -55,7 +55,7 @@ struct UserCanCommand: Command {
     self.right = right
     topic = try TopicOperand.read(arguments.operands[2])
     guard let path = arguments.text("permissions"), !path.isEmpty else {
-      throw UsageError("--permissions FILE says which file of permissions decides")
+      throw UsageError("--permissions FILE is missing: name the file of permissions to check")
     }
     permissions = path
     users = arguments.text("file")

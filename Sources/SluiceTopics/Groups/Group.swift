@@ -265,7 +265,7 @@ package final class Group: Sendable {
       now: clocks.now)
   }
 
-  /// What must be kept of it beyond the process. From any thread; takes time by what is under way.
+  /// The group's state for storage. From any thread; takes time in proportion to the unsettled records.
   func stored(at clocks: ClockReading) -> StoredGroup {
     let snapshot = core.withLock { $0.state.snapshot(at: clocks) }
     return StoredGroup(epoch: epoch.number, seed: seed, settings: settings, state: snapshot)
@@ -282,7 +282,7 @@ package final class Group: Sendable {
   /// Makes the next commit store the group's state.
   func storeSoon() { isUrgent.store(true, ordering: .releasing) }
 
-  /// What is to be stored of it. On the writer's loop.
+  /// Returns the state that the next commit must store. On the writer's loop.
   package func takeForCommit(at clocks: ClockReading) -> Taken {
     let now = clocks.now
     guard mustBeStored.load(ordering: .acquiring) else { return .nothing }

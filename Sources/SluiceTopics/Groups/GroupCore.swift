@@ -77,7 +77,7 @@ extension Group {
     private var isFinished = false
     /// The timer of each loop that has one, and when it fires.
     private var timers: [ObjectIdentifier: (timer: TimerToken, time: MonotonicTime)] = [:]
-    /// Whether there is more to look at, and whether a loop goes on with it.
+    /// Whether records remain to be examined, and whether a loop is examining them.
     private var mustGoOn = false
     private var isLooking = false
     /// Members to be woken without the lock.
@@ -267,14 +267,14 @@ extension Group.Core {
     state.expire(now: now)
   }
 
-  /// A loop has a timer. Returns the one that it had before.
+  /// Sets a loop's timer. Returns its previous timer.
   mutating func setTimer(
     _ timer: TimerToken, at time: MonotonicTime, on loop: ObjectIdentifier
   ) -> TimerToken? {
     timers.updateValue((timer, time), forKey: loop)?.timer
   }
 
-  /// What follows from a step.
+  /// Returns the work that follows from a step, and marks it as begun.
   mutating func takeTodo(hasMoved: Bool) -> Group.Todo {
     var todo = Group.Todo(
       woken: woken, goesOn: mustGoOn && !isLooking,

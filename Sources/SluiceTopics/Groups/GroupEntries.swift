@@ -167,7 +167,7 @@ package struct GroupEntries: Sendable {
       offset = entry.offset
       if entry.place == .out {
         out += 1
-        precondition(isMember(Int(entry.member)), "what is out is with a member")
+        precondition(isMember(Int(entry.member)), "an outstanding record belongs to a member")
         precondition(rules.deliveries == 0 || entry.deliveries <= rules.deliveries)
       }
       next = self.slot(after: slot)

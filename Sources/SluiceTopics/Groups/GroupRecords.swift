@@ -213,7 +213,7 @@ struct GroupRecords: Sendable {
     let entry = entries[slot]
     guard entry.deliveries == frame.delivery else { return }
     switch (entry.place, frame.verdict) {
-    // What has a number may be among the dead letters.
+    // A numbered record may already be in the dead-letter topic.
     case (.deadLetter, .acknowledge) where outbox.offset == entry.offset: break
     case (.out, .acknowledge), (.due, .acknowledge), (.delayed, .acknowledge), (.deadLetter, .acknowledge):
       finish(slot)

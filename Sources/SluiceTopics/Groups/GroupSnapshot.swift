@@ -1,27 +1,27 @@
 extension GroupState {
-  /// What must be known to go on in another process, where none of the members is.
+  /// The state with which a group continues in another process, without its members.
   package struct Snapshot: Hashable, Sendable {
-    /// A record that was looked at and isn't done with.
+    /// A record that was examined and isn't done.
     package struct Entry: Hashable, Sendable {
       package var offset: UInt64
-      /// How many times it was given out.
+      /// How often it was delivered.
       var deliveries: UInt32 = 0
-      /// The key's hash; nil for one that waits for no other.
+      /// The key's hash; nil if the record waits for no other.
       package var key: UInt64?
-      /// Why it is on its way to the dead letters; nil when it isn't.
+      /// Why it is being moved to the dead-letter topic; nil if it isn't.
       var deadLetterReason: Reason?
-      /// Until when it waits for its retry, in milliseconds since 1970; nil when it doesn't.
+      /// When its retry is due, in milliseconds since 1970; nil if it waits for none.
       var retryAt: Int64?
     }
 
-    /// From there on nothing is done with.
+    /// From this offset on, no record is done.
     var frontier: UInt64
-    /// In the order of their offsets, all of them below the frontier.
+    /// In order of offsets, all below the frontier.
     package var entries: [Entry] = []
     /// The numbers of dead letters.
     package var outbox = GroupOutbox()
 
-    /// The record with the offset `origin` has offset 0 from now on; what is before it is done with.
+    /// Subtracts `origin` from all offsets; records before it count as done.
     mutating func shift(by origin: UInt64) {
       frontier -= min(origin, frontier)
       entries.removeAll { $0.offset < origin }
@@ -29,7 +29,7 @@ extension GroupState {
       outbox.offset = outbox.offset.flatMap { $0 < origin ? nil : $0 - origin }
     }
 
-    /// Forgets records from `head` on: the topic has lost them.
+    /// Removes records from `head` on, which the topic has lost.
     mutating func cut(at head: UInt64) {
       frontier = min(frontier, head)
       while let last = entries.last, last.offset >= head { entries.removeLast() }

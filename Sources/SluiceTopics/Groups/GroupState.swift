@@ -282,7 +282,7 @@ package struct GroupState: Sendable {
 
   // MARK: Snapshots
 
-  /// With automatic acknowledgement single records aren't remembered: everything from the first that may not have been sent is given out again.
+  /// Automatic acknowledgement has no state of single records: all records from the first that may be unsent are delivered again.
   ///
   /// - Parameter clocks: the present time, for the times of retries.
   package func snapshot(at clocks: ClockReading) -> Snapshot {
@@ -291,8 +291,8 @@ package struct GroupState: Sendable {
       : Snapshot(frontier: floor)
   }
 
-  /// Goes on where `snapshot` was taken, as if all members had left then, each with what it was sent. Records that had been given out as often
-  /// as may be are dead letters then. Delays last until the time of the wall clock at which they would have ended.
+  /// Restores the state of `snapshot`, as if all members had left at that moment with the records that they had been sent. Records that were
+  /// delivered as often as the rules allow become dead letters. Delays end at the same time of the wall clock as they would have.
   init(_ rules: Rules, restoring snapshot: Snapshot, limit: Int, at clocks: ClockReading) {
     self.init(rules, from: snapshot.frontier, limit: max(limit, snapshot.entries.count))
     if rules.isExplicit { records.restore(snapshot.entries, snapshot.outbox, at: clocks) }

@@ -9,7 +9,7 @@ import Testing
 
 /// Retries with a delay: what members, other clients and the store see of them.
 @Suite struct DelayedRetryTests {
-  /// What the wall clock of each world shows at first.
+  /// The initial time of each world's wall clock.
   private static let start: Int64 = 1_750_000_000_000
 
   private static func join(

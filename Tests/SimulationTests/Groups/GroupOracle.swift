@@ -43,7 +43,7 @@ final class GroupOracle {
     if plan.showsDelays, let until = retries[place]?[count], time < until {
       fail("delivery \(count) of record \(place.offset) came \(until - time) before its time")
     }
-    // What a broker gave out that is dead may still come up, and the next one needn't know of it.
+    // Deliveries of a crashed broker may still arrive, and the next broker needn't know of them.
     if let other = deliveries[place]?[count], !hasCrashed || !plan.isDurable {
       fail("delivery \(count) of record \(place.offset) went to worker \(other) and to worker \(worker)")
     }

@@ -20,7 +20,7 @@ struct GroupPlan {
   var isDurable = false
   /// Whether the topic is trimmed at times.
   var trims = false
-  /// What a test plants in the workers, for the oracle to find: they retry at once and report a delay.
+  /// A flaw for the oracle to find: the workers retry at once and report a delay.
   var hidesRetries = false
   let seed: UInt64
 

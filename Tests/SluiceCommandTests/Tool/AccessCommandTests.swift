@@ -104,7 +104,7 @@ struct AccessCommandTests {
         ["user", "add", "alice", "--password", "p", "--file", "u"],
         "there is no option --password; did you mean --password-file?"
       ),
-      (["user", "can", "a", "publish", "t"], "--permissions FILE says which file"),
+      (["user", "can", "a", "publish", "t"], "--permissions FILE is missing"),
       (["user", "can", "a", "publis", "t", "--permissions", "p"], "'publis' isn't an action"),
       (["user", "can", "a", "publish", "a..b", "--permissions", "p"], "\"a..b\" isn't"),
       (

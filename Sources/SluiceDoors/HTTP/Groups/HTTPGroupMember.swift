@@ -4,16 +4,16 @@ import SluiceSession
 import SluiceWire
 import Synchronization
 
-/// A member of a group, for requests of HTTP, each of which may come on another connection: it has a link to the broker of its own, with the credentials of the
-/// request that has made it.
+/// A member of a consumer group for HTTP requests, which may arrive on different connections. The member has its own link to the broker, with the credentials
+/// of the request that created it.
 ///
 /// ```
 ///  POST …/next ─► HTTPGroupMember ─ JOIN, DEMAND ─► broker         the answer names the member: Sluice-Member
 ///  POST …/ack  ─►        "        ─ SETTLE ───────►
 /// ```
 ///
-/// What it was given and nothing was said about comes back to the group when its deadline is over, or when the member leaves: at the latest once nothing was
-/// asked of it for as long. Records that come for a request that has its answer are for the next one.
+/// Records that were delivered but not settled return to the group at their deadline, or when the member leaves. The member leaves once it has received no
+/// request for the deadline, and for at least 60 s. Records that arrive after their request was answered are kept for the next request.
 // @unchecked: belongs to `loop`. Other threads use it only through jobs on that loop.
 final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
   struct Key: Hashable, Sendable {
@@ -23,7 +23,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     var peerName: String?
   }
 
-  /// What a request gets: records as lines of JSON, none after the time for which it waits; and whether the member is one any longer.
+  /// Receives a request's answer: records as JSON lines, empty if the wait timed out, and whether the member still exists.
   typealias Answer = @Sendable (Result<(lines: [UInt8], isMember: Bool), HTTPProblem>) -> Void
 
   private struct Waiting {
@@ -51,9 +51,9 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
   private var delivered: UInt64 = 0
   private var delivery: UInt32 = 1
   private var time: Int64 = 0
-  /// Records that no request has got, as lines, by their offsets.
+  /// Records that no request has returned yet, as lines, by offset.
   private var ready: [(offset: UInt64, delivery: UInt32, line: [UInt8])] = []
-  /// For which time records were delivered that requests have got, by their offsets.
+  /// The delivery count of each record that a request has returned and that isn't settled, by offset.
   private var open: [UInt64: UInt32] = [:]
   private var idleTimer: TimerToken?
 
@@ -83,7 +83,8 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
 
   // MARK: Requests
 
-  /// Gets up to `count` records, at least one, or none when `wait` is over. One request waits at a time: an earlier one gets what there is.
+  /// Returns up to `count` records: at least one, or none after `wait`. Only one request waits at a time; an earlier one is answered with the records that
+  /// are ready.
   func next(_ number: UInt64, _ count: Int, wait: Duration, _ answer: @escaping Answer) {
     guard link != nil else { return answer(.failure(Self.gone)) }
     finishWaiting()
@@ -93,7 +94,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     if ready.isEmpty { ask() } else { finishWaiting() }
   }
 
-  /// The client of a request is gone, which hasn't got what came for it.
+  /// Called when the request's client has disconnected before its answer.
   func abandon(_ number: UInt64) {
     guard waiting?.number == number else { return }
     if let timer = waiting?.timer { loop.cancel(timer) }
@@ -101,10 +102,10 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     if open.isEmpty { leave() }
   }
 
-  /// Settles records; all that requests have got, where none are named.
+  /// Settles records; without offsets, all records that requests have returned.
   ///
   /// - Parameter delay: as in `Settle.delay`.
-  /// - Returns: how many the member has had.
+  /// - Returns: how many of the records the member had.
   func settle(
     _ verdict: Settle.Verdict, _ offsets: [ClosedRange<UInt64>]?, delay: UInt32
   ) -> Result<Int, HTTPProblem> {
@@ -123,12 +124,12 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     return .success(count)
   }
 
-  /// Leaves the group: everything that isn't settled goes back.
+  /// Leaves the group, which then delivers the unsettled records again.
   func leave() { end(Self.gone) }
 
   static let gone = HTTPProblem(
     410,
-    "there is no such member, or no longer: what it hadn't settled is delivered again; ask for more without member"
+    "there is no such member, or it has left and its unsettled records are delivered again; repeat the request without member"
   )
 
   // MARK: Records
@@ -156,7 +157,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
     time = iterator.time
   }
 
-  /// Answers the request that waits.
+  /// Answers the waiting request.
   private func finishWaiting() {
     guard let now = waiting.take() else { return }
     if let timer = now.timer { loop.cancel(timer) }
@@ -166,7 +167,7 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
       lines += record.line
     }
     ready.removeFirst(min(now.count, ready.count))
-    // A member that has nothing leaves, so that no record waits for its next request.
+    // A member without open records leaves, so that no record waits for its next request.
     if lines.isEmpty, open.isEmpty { leave() }
     now.answer(.success((lines, isMember: link != nil)))
   }
@@ -241,12 +242,12 @@ final class HTTPGroupMember: DoorLinkClient, @unchecked Sendable {
   }
 }
 
-/// The members of groups that requests of HTTP have made, by their tokens. From any thread.
+/// The group members that HTTP requests have created, by token. Usable from any thread.
 final class HTTPGroupMembers: Sendable {
   private static let maximumCount = 100_000
   private let members = Mutex<[String: HTTPGroupMember]>([:])
 
-  /// The member that a token names; nil where it isn't there, or isn't this client's, topic's and group's.
+  /// Returns the member with this token; nil if there is none, or if it belongs to another client, topic or group.
   func member(_ token: String, _ key: HTTPGroupMember.Key) -> HTTPGroupMember? {
     guard let member = members.withLock({ $0[token] }), member.key == key else { return nil }
     return member

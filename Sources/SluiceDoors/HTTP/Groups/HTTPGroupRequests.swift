@@ -6,9 +6,9 @@ import SluiceWire
 
 /// `POST /topics/NAME/groups/GROUP/next?count=N&wait=30s`: gets records as a member of a group.
 ///
-/// The answer is 200 with the records, or 204 when none has come in time; its field `Sluice-Member` names the member, which the parameter `member` of later requests
-/// says. Without it the request makes a member. What the group is made with, and has to have: `deadline`, 30s unless said otherwise, `deliveries`, `dead-letters`,
-/// `order=key`, `retry-backoff`; and `from`, where it starts.
+/// The answer is 200 with the records, or 204 if none arrived in time. Its field `Sluice-Member` names the member; later requests send it as the parameter
+/// `member`. A request without it creates a member. The group is created with, or must match, `deadline` (default 30s), `deliveries`, `dead-letters`,
+/// `order=key` and `retry-backoff`; `from` sets its start.
 final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
   // @unchecked: belongs to the connection's loop. The member's answer comes by a job on that loop.
   private unowned let connection: HTTPConnection
@@ -32,7 +32,7 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
     guard wait <= Self.longestWait else { throw HTTPProblem(400, "wait can be at most \(Self.longestWait)") }
     let isNew = request.parameter("member") == nil
     member = isNew ? try Self.join(request, by: connection) : try request.member(of: connection)
-    // A member that joins needs a moment until it gets what there is.
+    // A new member needs a moment to join and receive records.
     let patience = isNew ? max(wait, .milliseconds(100)) : max(wait, .milliseconds(10))
     let (member, number, loop) = (member, number, connection.loop)
     let answer: HTTPGroupMember.Answer = { [weak self] result in
@@ -83,7 +83,7 @@ final class HTTPGroupNext: HTTPExchange, @unchecked Sendable {
     connection.endTurn()
   }
 
-  /// The client is gone.
+  /// The client has disconnected.
   deinit {
     guard !isDone else { return }
     let (member, number) = (member, number)

@@ -6,8 +6,9 @@ import SluiceWire
 
 /// `POST /topics/NAME/request?timeout=5s`: publishes the body as a request, and answers with the first reply to it.
 ///
-/// The answer has the reply's payload, its header `content-type` as its type, its key as `Sluice-Key`, or `Sluice-Key-Base64` where it isn't text, and its other headers as `Sluice-Header-NAME`, where fields
-/// can have them. 503 says that no subscriber is attached that could reply, 504 that no reply came in time, 502 that the responder had none.
+/// The answer has the reply's payload, its header `content-type` as its type, and its key as `Sluice-Key`, or as `Sluice-Key-Base64` if it isn't text. Other
+/// headers become `Sluice-Header-NAME` if a field can contain them. 503 means that no subscriber is attached that could reply, 504 that no reply arrived in
+/// time, 502 that the responder couldn't reply.
 final class HTTPAsking: HTTPExchange {
   private unowned let connection: HTTPConnection
   private let topic: String
@@ -61,7 +62,7 @@ final class HTTPAsking: HTTPExchange {
     }
   }
 
-  /// The request is published once its reply would come.
+  /// Publishes the request once the inbox can receive its reply.
   func turnEnds() {
     if inbox.isOpen { publication.send(by: connection) }
   }
@@ -98,7 +99,7 @@ final class HTTPAsking: HTTPExchange {
       200, unsafe Array(reply.payload), type: type ?? "application/octet-stream", fields: fields)
   }
 
-  /// A value as a field can have it: text without control characters; nil for another one.
+  /// Returns a value that a field can contain, which is text without control characters; nil for other bytes.
   private static func fieldValue(_ bytes: UnsafeRawBufferPointer) -> String? {
     guard bytes.count <= maximumField, unsafe bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
     else { return nil }

@@ -2,9 +2,9 @@ import SluiceHTTP
 import SluiceSession
 import SluiceWire
 
-/// The topic to which replies to a connection's requests come: the connection subscribes to it with its first request, and keeps it.
+/// The topic that receives the replies to a connection's requests. The connection subscribes with its first request, and keeps the subscription.
 final class HTTPInbox {
-  /// A name that can't be guessed: each client that knows it may publish there.
+  /// A name that can't be guessed: any client that knows it may publish there.
   let topic: String
   let stream: UInt32
   private(set) var isOpen = false
@@ -31,7 +31,7 @@ final class HTTPInbox {
     return String(requests, radix: 16)
   }
 
-  /// What the broker has said of the subscription. Returns whether it goes on.
+  /// Processes an action of the broker for the subscription. Returns whether the subscription continues.
   func received(_ action: ClientAction) -> Bool {
     switch action {
     case .subscribed: isOpen = true

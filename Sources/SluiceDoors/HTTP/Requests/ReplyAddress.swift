@@ -13,9 +13,9 @@ enum RequestHeader {
   static let failure = "reply-error"
 }
 
-/// The path to which the reply to a request is posted: `/replies/TOPIC/ID`. The request's id is in it as hexadecimal digits, since it may be any bytes.
+/// The path of the reply to a request: `/replies/TOPIC/ID`. It contains the request's ID as hexadecimal digits, since an ID may be any bytes.
 enum ReplyAddress {
-  /// The longest id, in bytes: a path has to fit the head of a request.
+  /// The longest ID, in bytes: the path must fit into the head of a request.
   private static let maximumID = 1024
 
   /// The address for the reply to a record; nil for one that isn't a request.
@@ -33,7 +33,7 @@ enum ReplyAddress {
     return "/replies/\(HTTPTarget.encoded(topic))/\(id.flatMap { [digit($0 >> 4), digit($0 & 15)] }.joined())"
   }
 
-  /// The request's id in the last part of a path; nil for text that isn't one.
+  /// The request's ID in the last part of a path; nil for malformed text.
   static func correlation(_ text: String) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard !digits.isEmpty, digits.count % 2 == 0, digits.count <= 2 * maximumID else { return nil }

@@ -3,33 +3,33 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// What a connection has at a node of a cluster only.
+/// State of a connection that is needed only on a node of a cluster.
 final class MQTTClusterPart {
-  /// Retained messages from this process' copy that are on their way to the client.
+  /// Feeds that send retained messages from this process' copy to the client.
   var localFeeds: [MQTTFeed] = []
-  /// Numbers for what has no stream of the broker.
+  /// The last number for a feed without a stream of the broker.
   private var lastStream = MQTTClusterPart.firstStream
 
   private static let firstStream: UInt32 = 1 << 31
 
-  /// A number that no stream of the broker has.
+  /// Returns a number that no stream of the broker has.
   func newStream() -> UInt32 {
     lastStream += 1
     return lastStream
   }
 }
 
-// Topics that another node serves from now on. The broker repeats nothing: streams end, and are opened again here, where they were.
+// Handles topics that move to another node. The broker then ends their streams, and the connection opens them again at the same position.
 extension MQTTConnection {
   static let moveDelay = Duration.milliseconds(50)
 
-  /// A stream has ended since its topic has moved.
+  /// Handles the end of a stream whose topic has moved.
   ///
-  /// - Returns: whether it goes on; otherwise its end is the end of what it was for.
+  /// - Returns: whether the connection reopens the stream; otherwise its end is final.
   func moved(_ stream: UInt32) -> Bool {
     guard part != nil, phase == .open, let feed = feeds[stream] else { return false }
     switch feed.role {
-    // The broker goes on with them by itself.
+    // The broker continues these streams itself.
     case .pattern, .watch: return false
     case .group: rejoin(feed)
     case .retained:
@@ -74,7 +74,7 @@ extension MQTTConnection {
     }
   }
 
-  /// The session is another connection's, or may be: the node was taken for gone. Nothing more is kept of it here.
+  /// The session belongs to another connection, or may: the other nodes have declared this process dead. The connection stores no more of the session.
   func loseSession() {
     guard phase == .open else { return }
     isSurrendered = true

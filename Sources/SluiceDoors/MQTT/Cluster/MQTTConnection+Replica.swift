@@ -3,7 +3,7 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// Retained messages that are on their way to a client, from this process' copy.
+/// Reads retained messages for a client from this process' copy.
 final class MQTTRetainedReading {
   let messages: [MQTTRetainedReplica.Message]
   var next = 0
@@ -15,16 +15,17 @@ final class MQTTRetainedReading {
   var isDone: Bool { next == messages.count }
 }
 
-// Retained messages at a node of a cluster. The topic's owner says what the client may have and how far the topic has come; the messages are this process' own.
+// Retained messages on a node of a cluster. The topic's owner checks the client's permission and reports the topic's head; the messages come from this
+// process' copy.
 extension MQTTConnection {
   private static let retryDelay = Duration.milliseconds(100)
 
-  /// Asks the owner of the retained messages: the answer is behind everything that it has acknowledged.
+  /// Subscribes at the owner of the retained messages. Its answer follows every record that it has acknowledged.
   func askForRetained(_ number: UInt16) {
     guard subscriptions[number] != nil, let filter = session.filter(of: number), opensStreams,
       let stream = native.openSubscription(granted: 0)
     else { return }
-    // It never delivers anything.
+    // Never delivers records; it only gets the owner's answer.
     addRetained(
       MQTTFeed(.retained(filter), number: number, stream: stream, granted: Credit.unlimited))
     link.send(
@@ -32,7 +33,7 @@ extension MQTTConnection {
       stream: stream)
   }
 
-  /// The owner has answered: the messages are in the copy once that has come as far.
+  /// The owner has answered: sends the messages once the copy has reached the owner's head.
   func sendRetained(_ feed: MQTTFeed, _ place: Subscribed) {
     cancel(feed)
     guard let replica = hub.replica else { return }
@@ -63,7 +64,7 @@ extension MQTTConnection {
     part.localFeeds.append(feed)
   }
 
-  /// Sends what there is demand for.
+  /// Sends as many messages as there is demand for.
   func sendLocalFeeds() {
     guard let part, !part.localFeeds.isEmpty else { return }
     for feed in part.localFeeds { send(feed) }
@@ -92,7 +93,7 @@ extension MQTTConnection {
     if feed.held == 0 { remove(feed) }
   }
 
-  /// The owner of the retained messages is another one now, or none.
+  /// The retained messages have another owner, or temporarily none.
   func retryRetained(_ number: UInt16) {
     _ = loop.schedule(after: Self.retryDelay) { [weak self] in
       guard let self, phase == .open else { return }

@@ -1,28 +1,28 @@
 import SluiceIO
 
-/// Which processes of a cluster's roster aren't among the nodes that live, and since when: what becomes of a process that has ended without a word.
+/// Detects processes that have ended without reporting it: those in the roster whose nodes aren't alive, and since when.
 struct MQTTProcessWatch {
-  /// How long a process may be missing.
+  /// How long a process may be missing before it is declared gone.
   private static let grace = Duration.seconds(1)
 
   private var missing: [UInt64: MonotonicTime] = [:]
-  /// Those that were declared gone, until the log says so.
+  /// Processes that were declared gone, until the log confirms it.
   private var declared: Set<UInt64> = []
 
-  /// The nodes that live aren't known any more, or the roster isn't: none is missing.
+  /// Clears all missing processes, because the live nodes or the roster are currently unknown.
   mutating func reset() { missing = [:] }
 
-  /// The process is gone.
+  /// The log confirms that the process has ended.
   mutating func forget(_ process: UInt64) {
     missing[process] = nil
     declared.remove(process)
   }
 
-  /// Compares the roster with the nodes that live at that time.
+  /// Compares the roster with the nodes that are alive at that time.
   ///
   /// - Parameters:
-  ///   - processes: with the names of their nodes, but for the process that looks.
-  ///   - nodes: the names of the nodes that live.
+  ///   - processes: the other processes of the roster, with the names of their nodes.
+  ///   - nodes: the names of the live nodes.
   mutating func look(
     at processes: some Sequence<(process: UInt64, node: String)>, _ nodes: Set<String>, now: MonotonicTime
   ) {
@@ -31,14 +31,14 @@ struct MQTTProcessWatch {
     }
   }
 
-  /// The processes that have been missing for long enough, in order: each is told once.
+  /// Returns the processes that have been missing for long enough, in order. Each is returned once.
   mutating func takeDue(now: MonotonicTime) -> [UInt64] {
     let due = missing.filter { now >= $0.value + Self.grace && !declared.contains($0.key) }.keys.sorted()
     declared.formUnion(due)
     return due
   }
 
-  /// The processes whose nodes live, in order.
+  /// Returns the processes whose nodes are alive, in order.
   func living(among processes: some Sequence<UInt64>) -> [UInt64] {
     processes.filter { missing[$0] == nil }.sorted()
   }

@@ -1,14 +1,14 @@
 import SluiceWire
 
-/// Messages of a publication that were sent and aren't acknowledged: to be sent again when another node serves the topic.
+/// Messages of a publication that were sent and aren't acknowledged. They are sent again when another node serves the topic.
 ///
-/// Only in a cluster. The owner of a topic acknowledges every record, so this is as long as what the topic has granted.
+/// Only in a cluster. The owner of a topic acknowledges every record, so there are at most as many as the topic has granted.
 final class MQTTResending {
   private var bytes: [UInt8] = []
   /// One for each record, with its sequence.
   private var tokens: [MQTTToken] = []
 
-  /// Records were sent, the first one with that sequence.
+  /// Keeps records that were sent, the first one with that sequence.
   func keep(_ records: UnsafeRawBufferPointer, _ tokens: ArraySlice<MQTTToken>, from sequence: UInt64) {
     unsafe bytes.append(contentsOf: records)
     for (index, token) in tokens.enumerated() {
@@ -31,9 +31,9 @@ final class MQTTResending {
     tokens.removeFirst(count)
   }
 
-  /// Takes all of them.
+  /// Removes and returns all messages.
   ///
-  /// - Parameter isKnown: whether the topic knows the producer, so that what comes again is in the log once. Otherwise messages at QoS 0 aren't sent again.
+  /// - Parameter isKnown: whether the topic remembers the producer ID and so drops duplicates. If not, messages at QoS 0 aren't sent again.
   func take(isKnown: Bool) -> (bytes: [UInt8], tokens: [MQTTToken]) {
     defer { (bytes, tokens) = ([], []) }
     guard !isKnown, tokens.contains(where: { $0.packetID == 0 }) else { return (bytes, tokens) }

@@ -3,7 +3,7 @@ import SluiceMQTT
 import SluiceSession
 import SluiceWire
 
-/// What few quiet connections have, and is kept as it is.
+/// State that few quiet connections have, and that is kept unpacked.
 final class MQTTQuietExtras {
   let session: MQTTSession.Extras?
   let publishing: MQTTPublishing?
@@ -13,7 +13,7 @@ final class MQTTQuietExtras {
   let will: MQTTConnect.Will?
   let mark: String?
 
-  /// Nil where there is nothing of that.
+  /// Nil if the connection has no such state.
   fileprivate init?(_ connection: MQTTConnection) {
     session = connection.session.extras
     publishing = connection.publishing
@@ -30,15 +30,15 @@ final class MQTTQuietExtras {
   }
 }
 
-// A connection on which nothing happens: see ``MQTTHandle``.
+// Packs quiet connections: see ``MQTTHandle``.
 extension MQTTConnection {
-  /// Subscriptions' streams and topics beyond that number aren't packed: their connection would take long to be made again.
+  /// Connections with more streams or topics of subscriptions aren't packed: unpacking them would take long.
   private static let fewStreams = 16
   private static let fewTopics = 64
 
-  /// Looks whether it has had a turn since it was last looked at, and packs it if it hadn't, and nothing is under way.
+  /// Checks whether the connection had a turn since the last check. If it had none and nothing is in flight, packs it.
   ///
-  /// - Returns: whether to look at it again. Otherwise it is watched again from its next turn on.
+  /// - Returns: whether to check it again. If not, checks resume with its next turn.
   func staysActive() -> Bool {
     if phase == .open, hadTurn || quietLooks < patience {
       quietLooks = hadTurn ? 0 : quietLooks + 1
@@ -51,7 +51,7 @@ extension MQTTConnection {
     return false
   }
 
-  /// Returns the memory that is kept for what is to come.
+  /// Frees memory that is reserved for further data.
   private func releaseUnused() {
     output.releaseUnused()
     link.releaseUnused()
@@ -61,17 +61,17 @@ extension MQTTConnection {
     }
   }
 
-  /// How many looks in a row find nothing new before it is packed: more for one that was packed before, whose client goes on from time to time.
+  /// How many successive checks without a turn precede packing. More for a connection that was packed before, whose client sends from time to time.
   private var patience: UInt8 { wasPacked ? 20 : 0 }
 
-  /// Whether nothing is under way in either direction, and nothing outside of this object is bound to call it.
+  /// Whether nothing is in flight in either direction, and no timer or other object will call the connection.
   private var isQuiet: Bool {
     phase == .open && session.isQuiet && native.isQuiet && link.isQuiet && isTransportQuiet
       && output.isEmpty && unread.isEmpty && waitingRequests.isEmpty && later.isEmpty && held.isEmpty
       && fetches.isEmpty
       && pendingBytes == 0 && credit >= 0 && !hasNews && !areClosing && !isSurrendered && !isCutOff
       && requested == nil && error == nil && leaving == nil
-      // At a node of a cluster its topics may move.
+      // On a node of a cluster its topics may move.
       && part == nil && system == nil && keeping?.isIdle ?? true && publishing?.isQuiet ?? true
       && areSubscriptionsQuiet
   }
@@ -90,7 +90,7 @@ extension MQTTConnection {
   }
 
   private func rest() {
-    // The one from before CONNECT would wake it for nothing.
+    // The timer from before CONNECT would unpack it without need.
     if !wasPacked {
       loop.cancel(&handle.timer)
       if let deadline = session.deadline { handle.wake(at: MonotonicTime(nanoseconds: deadline)) }
@@ -115,7 +115,7 @@ extension MQTTConnection {
     handle.rest(writer.bytes, MQTTQuietExtras(self))
   }
 
-  /// A connection that is as the one that was packed.
+  /// Restores a packed connection.
   convenience init(_ handle: MQTTHandle, unpacking packed: [UInt8], _ extras: MQTTQuietExtras?) {
     var reader = PackedReader(packed)
     let session = MQTTSession(handle.shared.rules, unpacking: &reader, extras?.session)
@@ -153,7 +153,7 @@ extension MQTTConnection {
 }
 
 extension MQTTPublishing {
-  /// Whether nothing of what the client has published waits, or has an acknowledgement that is awaited.
+  /// Whether no message of the client waits to be sent or awaits an acknowledgement.
   fileprivate var isQuiet: Bool {
     copies.isEmpty && byStream.values.allSatisfy { $0.isOpen && !$0.isClosing && $0.isSettled }
       && byStream.count == publications.count + (retaining == nil ? 0 : 1)
@@ -161,7 +161,7 @@ extension MQTTPublishing {
 }
 
 extension MQTTFeed {
-  /// Whether it is a subscription to a pattern of which nothing waits.
+  /// Whether it is a subscription to a pattern without waiting records.
   fileprivate var isQuiet: Bool {
     guard case .pattern = role else { return false }
     return isOpen && held == 0 && deliveries.isEmpty && joined == nil && local == nil
@@ -185,7 +185,7 @@ extension MQTTFeed {
     if !topics.isEmpty { writer.number(selected) }
   }
 
-  /// - Returns: the feed, and whether the shares look at it next.
+  /// - Returns: the feed, and whether the next sharing of demand visits it.
   fileprivate static func unpacked(
     _ reader: inout PackedReader, of number: UInt16, isUnlimited: Bool, _ known: MQTTTopicTable
   ) -> (MQTTFeed, isWaiting: Bool) {

@@ -2,13 +2,13 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// The part of a connection that lasts: what the client's stream, the link and the hub refer to.
+/// The permanent part of a connection, to which the client's stream, the link and the hub refer.
 ///
-/// A connection on which nothing happens is packed: most of its memory would be room for what is under way. What it was is a short array of bytes then,
-/// of which it is made again when the client sends something, when the broker does, or when its time is over.
+/// A quiet connection is packed, because most of its memory would be reserved for data in flight. It becomes a short array of bytes, and is restored when the
+/// client or the broker sends something, or when its timer fires.
 ///
 /// ```
-///  client's stream ─► MQTTHandle ─┬─ MQTTConnection ─► DoorLink      while something happens
+///  client's stream ─► MQTTHandle ─┬─ MQTTConnection ─► DoorLink      while it is active
 ///                                 └─ packed bytes   ◄─ DoorLink      while it is quiet
 /// ```
 // @unchecked: belongs to `shared.loop`. Other threads use it only through jobs on that loop.
@@ -16,7 +16,7 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   private enum State {
     case awake(MQTTConnection)
     case quiet([UInt8], MQTTQuietExtras?)
-    /// The broker has refused the client, and has no connection any more.
+    /// The broker has refused the client and closed the connection.
     case refused(MQTTRefusal)
     case ended
   }
@@ -25,12 +25,12 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   let transport: any ByteStream
   let link: DoorLink
   private var state = State.ended
-  /// When the client's silence is looked at.
+  /// Checks the client's keep-alive.
   var timer: TimerToken? {
     get { timerNumber == 0 ? nil : TimerToken(number: timerNumber) }
     set { timerNumber = newValue?.number ?? 0 }
   }
-  /// 0 for none, which needs no byte of its own: with that each idle client would take 16 bytes more.
+  /// 0 for none. An optional would make each idle client 16 bytes larger.
   private var timerNumber: UInt64 = 0
 
   init(_ transport: any ByteStream, peer: SocketAddress, _ shared: MQTTLoop) {
@@ -48,7 +48,7 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   /// Whether the connection is packed.
   var isQuiet: Bool { if case .quiet = state { true } else { false } }
 
-  /// The connection, which is made again if it was packed; nil when it has ended.
+  /// The connection, unpacked if necessary; nil once it has ended.
   var connection: MQTTConnection? {
     switch state {
     case .awake(let connection): return connection
@@ -61,10 +61,10 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
     }
   }
 
-  /// What waits for the client's CONNECT to refuse it; nil for others.
+  /// The refusal that waits for the client's CONNECT; nil without one.
   private var refusal: MQTTRefusal? { if case .refused(let refusal) = state { refusal } else { nil } }
 
-  /// The connection is packed, and gone.
+  /// Replaces the connection by its packed form.
   func rest(_ packed: [UInt8], _ extras: MQTTQuietExtras?) {
     state = .quiet(packed, extras)
     link.hand(to: self)
@@ -73,10 +73,10 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   /// The connection has ended.
   func end() { state = .ended }
 
-  /// The connection has ended, and its client is to be told why when its CONNECT comes.
+  /// Replaces the connection, which has ended, by a refusal that waits for the client's CONNECT.
   ///
   /// - Parameters:
-  ///   - session: as far as the client has come.
+  ///   - session: the client's session so far.
   ///   - isRead: whether the client's stream has been started.
   func refuse(_ session: MQTTSession, _ error: MQTTError, isRead: Bool) {
     let refusal = MQTTRefusal(self, session, error)
@@ -85,9 +85,9 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
     refusal.begin()
   }
 
-  /// Has the connection look at the client's silence at that time.
+  /// Schedules the check of the client's keep-alive for that time.
   func wake(at time: MonotonicTime) {
-    // The timer keeps the handle; the connection cancels it when it ends.
+    // The timer retains the handle; the connection cancels it when it ends.
     timer = loop.schedule(at: time) { [self] in
       timer = nil
       connection?.timeHasCome()
@@ -97,7 +97,7 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
   // MARK: The client's stream
 
   func streamReadable() {
-    // First, without what making it again needs: mostly it is awake.
+    // The usual case, which needs no unpacking.
     if case .awake(let connection) = state { return connection.streamReadable() }
     guard let connection else { return refusal?.streamReadable() ?? () }
     connection.streamReadable()
@@ -113,7 +113,7 @@ final class MQTTHandle: ByteStreamHandler, @unchecked Sendable {
     connection.streamFailed(error)
   }
 
-  /// What the client's own stream holds, such as one of TLS, changes without a turn of the door.
+  /// Bytes that the client's own stream holds, such as TLS data, change outside the gateway's turns.
   func streamHoldsOther() { link.tellHeldBytes(heldBytes) }
 }
 

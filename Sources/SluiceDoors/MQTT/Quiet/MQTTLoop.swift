@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// What the connections of MQTT on one loop have in common, and the look at those of them that may have become quiet.
+/// State that the MQTT connections of one loop share, and the checks for quiet ones among them.
 ///
 /// On its loop only.
 // @unchecked: belongs to `loop`. Other threads only pass it on to jobs on that loop.
@@ -12,17 +12,17 @@ final class MQTTLoop: @unchecked Sendable {
   let loop: any EventLoop
   let traffic: MQTTTraffic
 
-  /// Connections that have had a turn since they were last looked at.
+  /// Connections to check: they have had a turn recently.
   private var active: [MQTTConnection] = []
   private var nextLook: TimerToken?
-  /// In how many times ``MQTTLimits/quietAfter`` it comes.
+  /// The time until the next check, as a multiple of ``MQTTLimits/quietAfter``.
   private var patience = 1
   private static let mostPatience = 16
   /// Connections whose turn ends with the loop's.
   @safe @exclusivity(unchecked) private var ending: [MQTTConnection] = []
-  /// Whether something was told to the broker that it looks at in a turn of the loop.
+  /// Whether the broker has work for a turn of the loop.
   private var isBrokerDue = false
-  /// Clients that were refused and whose CONNECT is awaited, in the order in which they came.
+  /// Refused clients whose CONNECT is awaited, oldest first.
   private var refusals: [MQTTRefusal] = []
 
   init(_ hub: MQTTHub, _ rules: MQTTSessionRules.Shared, on loop: any EventLoop) {
@@ -33,17 +33,18 @@ final class MQTTLoop: @unchecked Sendable {
     loop.addTurnParticipant(self)
   }
 
-  /// Has a connection's turn ended at the end of the loop's, behind what the broker sends to other clients, unless it is ended before.
+  /// Schedules the end of a connection's turn for the end of the loop's turn, after the broker's output to other clients. Has no effect if the turn ends
+  /// earlier.
   func endTurnLater(_ connection: MQTTConnection) {
     guard !connection.isEndDue else { return }
     connection.isEndDue = true
     ending.append(connection)
   }
 
-  /// The broker needs a turn of the loop, which may be at the end of this one.
+  /// Notes that the broker needs a turn of the loop, for which the end of this one suffices.
   func brokerHasWork() { isBrokerDue = true }
 
-  /// Has a connection looked at until it has become quiet, or can't.
+  /// Checks a connection regularly until it is packed, or turns out to be impossible to pack.
   func watch(_ connection: MQTTConnection) {
     active.append(connection)
     if patience > 1 { loop.cancel(&nextLook) }
@@ -56,14 +57,14 @@ final class MQTTLoop: @unchecked Sendable {
     nextLook = loop.schedule(after: hub.limits.quietAfter * patience) { [self] in
       nextLook = nil
       let all = active
-      // As long as all of them go on, each look comes later than the one before, so that few messages wait for one.
+      // While all connections stay active, each check is later than the previous one, so that checks delay few messages.
       patience = all.allSatisfy(\.hadTurn) ? min(2 * patience, Self.mostPatience) : 1
       active = all.filter { $0.staysActive() }
       lookLater()
     }
   }
 
-  /// Has a client that was refused wait for its CONNECT; if too many do, in the place of the one that has waited longest here.
+  /// Adds a refused client that waits for its CONNECT. If too many wait, it replaces the oldest on this loop.
   ///
   /// - Returns: whether there is room.
   func add(_ refusal: MQTTRefusal) -> Bool {
@@ -86,10 +87,10 @@ final class MQTTLoop: @unchecked Sendable {
 }
 
 extension MQTTLoop: TurnParticipant {
-  // Behind the broker's part of the turn, which takes part in turns since before there was a connection.
+  // After the broker's part of the turn, which was registered before there was a connection.
   func turnEnded() -> Bool {
     isBrokerDue = false
-    // By index, which counts fewer references.
+    // By index, which needs fewer reference counts.
     var next = 0
     while next < ending.count {
       if ending[next].isEndDue { ending[next].endTurn() }

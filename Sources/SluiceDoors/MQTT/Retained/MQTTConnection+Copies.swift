@@ -2,8 +2,8 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-// The retained copies of the client's messages. If they outlive the process, a message at QoS 1 or 2 is acknowledged when its copy is stored, too. If the copy
-// fails, the client gets the answer of the message itself.
+// Stores the retained copies of the client's messages. If they outlive the process, a message at QoS 1 or 2 is acknowledged once its copy is stored, too. If
+// the copy fails, the client gets the answer of the message itself.
 extension MQTTConnection {
   /// The token of a message's copy.
   func token(ofCopy packetID: UInt16) -> MQTTToken {
@@ -12,7 +12,7 @@ extension MQTTConnection {
     return MQTTToken(packetID: packetID)
   }
 
-  /// Whether a message that is in its topic's log waits for its copy.
+  /// Returns whether a message that is in its topic's log waits for its copy.
   func awaitsCopy(_ token: MQTTToken, _ error: MQTTError?) -> Bool {
     guard let publishing, !publishing.copies.isEmpty, publishing.copies[token.packetID] != nil else {
       return false

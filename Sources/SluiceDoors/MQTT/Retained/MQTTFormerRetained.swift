@@ -1,8 +1,8 @@
 import SluiceIO
 import SluiceWire
 
-/// Takes over the retained messages that earlier versions of the broker have stored in the topic `mqtt.retained-log`, since `mqtt.retained` was in memory: it
-/// publishes them to `mqtt.retained`, and deletes the former topic. It creates `mqtt.retained` in any case.
+/// Takes over the retained messages of earlier versions of the broker, in which `mqtt.retained` was in memory and the messages were stored in
+/// `mqtt.retained-log`. It publishes them to `mqtt.retained`, and deletes the former topic. It creates `mqtt.retained` in any case.
 ///
 /// A record of the former topic has a topic's name as its key. Its payload is:
 ///
@@ -13,7 +13,7 @@ import SluiceWire
 ///  +-----------+-----------+-----------+------------------------------------------+
 /// ```
 ///
-/// A broker that ends in between begins again: a topic that has a message in `mqtt.retained` keeps that one.
+/// If the broker stops in between, the next one begins again: a topic with a message in `mqtt.retained` keeps that message.
 // @unchecked: belongs to `loop`.
 final class MQTTFormerRetained: TopicPortUser, @unchecked Sendable {
   static let topic = "mqtt.retained-log"
@@ -23,10 +23,10 @@ final class MQTTFormerRetained: TopicPortUser, @unchecked Sendable {
   private let accept: (any ByteStream) -> Void
   private let log: FormerLog
   private var retained: TopicPort?
-  /// The topics that have messages in `mqtt.retained`.
+  /// The topics with messages in `mqtt.retained`.
   private var present: Set<[UInt8]> = []
   private var completion: (() -> Void)?
-  /// Until it is done.
+  /// Keeps the object alive until it is done.
   private var itself: MQTTFormerRetained?
 
   private init(on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void) {
@@ -35,7 +35,7 @@ final class MQTTFormerRetained: TopicPortUser, @unchecked Sendable {
     log = FormerLog(on: loop, accept: accept)
   }
 
-  /// Calls `completion` once all messages are in `mqtt.retained`. Clients wait for that, but not for a store that doesn't answer.
+  /// Calls `completion` once all messages are in `mqtt.retained`. Clients wait for it, unless the store doesn't answer.
   static func takeOver(
     on loop: any EventLoop, accept: @escaping (any ByteStream) -> Void, _ completion: @escaping () -> Void
   ) {
@@ -64,7 +64,7 @@ final class MQTTFormerRetained: TopicPortUser, @unchecked Sendable {
   func portIsCurrent() {
     let messages = log.messages.filter { !present.contains($0.key) }
     log.messages = [:]
-    // The oldest first.
+    // Oldest first.
     for (_, message) in messages.sorted(by: { $0.value.offset < $1.value.offset }) {
       if let record = message.value.record(at: loop.wallClock) { retained?.append(record.bytes) }
     }
@@ -81,7 +81,7 @@ final class MQTTFormerRetained: TopicPortUser, @unchecked Sendable {
   }
 }
 
-/// The former topic, as it is read.
+/// Reads the former topic.
 private final class FormerLog: TopicPortUser {
   private var port: TopicPort!
   private var completion: (() -> Void)?
@@ -101,7 +101,7 @@ private final class FormerLog: TopicPortUser {
     port.open()
   }
 
-  /// Deletes the topic, if there is one.
+  /// Deletes the topic if it exists.
   func delete(_ completion: @escaping () -> Void) {
     guard !isMissing else { return completion() }
     self.completion = completion

@@ -3,23 +3,24 @@ import SluiceMQTT
 import SluiceWire
 import Synchronization
 
-/// The retained messages of a cluster, as each of its processes has them: it follows `mqtt.retained`, which is durable there, and has the newest message of each
-/// topic in memory.
+/// A process' copy of a cluster's retained messages: it reads `mqtt.retained`, which is durable in a cluster, and keeps the newest message of each topic in
+/// memory.
 ///
 /// ```
 ///  clients, wills ─► mqtt.retained (durable, all records) ─► MQTTRetainedReplica ─► clients that subscribe
 ///                            ▲                                       │
-///                            └── old messages, written again ────────┘
+///                            └── old messages, republished ──────────┘
 /// ```
 ///
-/// What is below the topic's first offset was trimmed, and is nobody's message any more. A message that stands far back in the topic is written again with the
-/// header ``MQTTRecordHeaders/retainedAt``, so that all before can be trimmed: such a record counts only if the one that it names is still the newest of its key.
-// @unchecked: what isn't in `state` belongs to `loop`.
+/// Records below the topic's floor were trimmed, and no longer count. A message far back in the topic is republished with the header
+/// ``MQTTRecordHeaders/retainedAt``, so that all records before it can be trimmed. A republished record counts only if the record that the header names is
+/// still the newest of its key.
+// @unchecked: everything outside `state` belongs to `loop`.
 final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   /// A retained message.
   struct Message: Sendable {
     var offset: UInt64
-    /// When it was published, in milliseconds since 1970.
+    /// The time of its publication, in milliseconds since 1970.
     var time: Int64
     /// Of kind ``RecordLayout/Kind/attributed``; its key is the broker's name of the topic.
     var body: [UInt8]
@@ -28,23 +29,23 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   private struct State {
     var messages: [[UInt8]: Message] = [:]
     var epoch: UInt64 = 0
-    /// All records before that have been read.
+    /// All records before this offset have been read.
     var next: UInt64 = 0
-    /// Where reading began; nil once all that was there has been read.
+    /// The offset at which reading began; nil once all existing records have been read.
     var begin: UInt64?
-    /// Topics whose messages were removed since.
+    /// Topics whose messages were removed since reading began.
     var removed: Set<[UInt8]> = []
     var waiting: [(epoch: UInt64, next: UInt64, body: @Sendable () -> Void)] = []
   }
 
   private static let tickInterval = Duration.seconds(1)
-  /// Records that are written again at a time.
+  /// The most records to republish at a time.
   private static let turn = 512
 
   let loop: any EventLoop
   private let state = Mutex(State())
   private var log: TopicPort!
-  /// Whether this process is the one that keeps the topic short.
+  /// Returns whether this process trims the topic.
   private let isFirst: () -> Bool
 
   init(
@@ -68,7 +69,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   /// Calls `body` once all records before an offset have been read: at once, or on the loop.
   func whenRead(_ next: UInt64, of epoch: UInt64, _ body: @escaping @Sendable () -> Void) {
     let isRead = state.withLock { state in
-      // A later life of the topic has nothing of the one that is asked for.
+      // A later epoch of the topic contains nothing of the requested one.
       if state.epoch == epoch, state.next >= next || next == 0 { return true }
       state.waiting.append((epoch, next, body))
       return false
@@ -76,16 +77,16 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
     if isRead { body() }
   }
 
-  /// How many messages there are, and their bytes.
+  /// The number of messages, and their bytes.
   var size: (count: Int, bytes: Int) {
     state.withLock { state in (state.messages.count, state.messages.values.reduce(0) { $0 + $1.body.count }) }
   }
 
-  /// The messages of the topics that a filter matches, the oldest first.
+  /// Returns the messages of the topics that a filter matches, oldest first.
   ///
   /// - Parameters:
   ///   - topic: the broker's name of the topic, for a filter without wildcards; nil for all topics whose names begin with `prefix`.
-  ///   - first: where the topic begins.
+  ///   - first: the topic's floor.
   func messages(of topic: String?, prefix: String, from first: UInt64) -> [Message] {
     let prefix = Array(prefix.utf8)
     return state.withLock { state in
@@ -106,7 +107,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
       state.epoch = epoch
       state.next = first
       (state.begin, state.removed) = (first, [])
-      // Nothing comes of a former life.
+      // No further records of the former epoch will arrive.
       defer { state.waiting.removeAll { $0.epoch != epoch } }
       return state.waiting.filter { $0.epoch != epoch }
     }
@@ -143,7 +144,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
       }
     }
     if let former, state.messages[name]?.offset != former {
-      // The one that it replaces was trimmed before it could be read.
+      // The replaced record was trimmed before it could be read.
       guard state.messages[name] == nil, !state.removed.contains(name), let begin = state.begin,
         former < begin
       else { return }
@@ -182,7 +183,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
   private func tick() {
     _ = loop.schedule(after: Self.tickInterval) { [weak self] in self?.tick() }
     guard log.isCurrent else { return }
-    // An operator may have trimmed it.
+    // An operator may have trimmed the topic.
     log.lookAtFirst()
     shorten()
   }
@@ -194,7 +195,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
     }
     let limit = count * 2 + 1024
     guard next - min(next, log.firstOffset) > limit else { return }
-    // Those that are written again at one time have come back before the next one.
+    // Republished records have been read again before the next ones are sent.
     if first > log.firstOffset { log.trim(before: first) }
     guard next - first > limit else { return }
     let old = state.withLock { state in
@@ -206,7 +207,7 @@ final class MQTTRetainedReplica: TopicPortUser, @unchecked Sendable {
 }
 
 extension MQTTRetainedReplica.Message {
-  /// The message as it is written again. One that has expired is removed by it.
+  /// Returns the record that republishes the message. If the message has expired, the record removes it.
   fileprivate func again(at now: Int64) -> [UInt8] {
     let value = MQTTRetainedValue(time: time, body: body)
     let renewed = value.record(at: now)

@@ -1,14 +1,14 @@
 import SluiceMQTT
 import SluiceWire
 
-/// A retained message that is to be published again.
+/// A retained message to publish again.
 struct MQTTRetainedValue {
-  /// When it was published, in milliseconds since 1970.
+  /// The time of its publication, in milliseconds since 1970.
   var time: Int64
   /// Of kind ``RecordLayout/Kind/attributed``.
   var body: [UInt8]
 
-  /// The record as it is published anew: its expiry counts from `now` on. Nil for one that has expired.
+  /// Returns the record that publishes the message again, with the expiry that remains at `now`; nil if it has expired.
   func record(at now: Int64) -> BatchBuilder? {
     unsafe body.withUnsafeBytes { body -> BatchBuilder? in
       guard let parts = try? unsafe RecordAttributes(body) else { return nil }

@@ -1,24 +1,24 @@
 import SluiceIO
 
-/// The connections of a process that have sessions, or wait for them, by the numbers of their claims.
+/// The connections of a process that have sessions or wait for them, by the numbers of their claims.
 struct MQTTAttachments {
-  /// The session is the connection's now, with what an earlier one has left. No claim: the connection needs none.
+  /// Gives the session to the connection, with the state that an earlier one has left. Without a claim, the connection needs none.
   typealias Grant = @Sendable (MQTTClaim?, MQTTKeptSession?) -> Void
 
   struct Attachment {
     var key: MQTTHub.Key
     var handle: MQTTHandle
-    /// When it has begun to wait, or has seized the session last.
+    /// When the connection began to wait, or last seized the session.
     var since: MonotonicTime
-    /// Called when it has the session; nil once it has.
+    /// Called when the connection gets the session; nil after that.
     var completion: Grant?
-    /// What there was before it had the session, and when that was left.
+    /// The session's state before the connection got it, and when its last connection ended.
     var former: (state: MQTTRosterState, leftAt: Int64?)?
-    /// It is gone, and leaves the session as it was once it has it.
+    /// Whether the connection has ended. It then leaves the session unchanged once it gets it.
     var isGivenUp = false
   }
 
-  /// How long a connection waits for the one that has its session.
+  /// How long a connection waits for the current holder of its session.
   private static let patience = Duration.seconds(5)
 
   private var attachments: [UInt64: Attachment] = [:]
@@ -29,32 +29,33 @@ struct MQTTAttachments {
 
   mutating func remove(_ number: UInt64) -> Attachment? { attachments.removeValue(forKey: number) }
 
-  /// Takes all of them.
+  /// Removes and returns all attachments.
   mutating func removeAll() -> [Attachment] {
     defer { attachments = [:] }
     return Array(attachments.values)
   }
 
-  /// The connection leaves the session as it was. The claim is in the log, or on its way there: what it leaves is known when it counts.
+  /// Marks the connection as ended, so that it leaves the session unchanged. Its claim is in the log or about to be, so the state to leave may be known only
+  /// once the claim counts.
   ///
-  /// - Returns: whether it has the session.
+  /// - Returns: whether the connection already has the session.
   mutating func giveUp(_ number: UInt64) -> Bool {
     attachments[number]?.isGivenUp = true
     return attachments[number].map { $0.completion == nil } ?? false
   }
 
-  /// The connection has the session.
+  /// Notes that the connection has the session.
   ///
-  /// - Returns: what is called then; nil for a connection that has it already, or is none of these.
+  /// - Returns: the completion to call; nil if the connection had the session already, or isn't of this process.
   mutating func grant(_ number: UInt64, _ former: MQTTRosterState, leftAt: Int64?) -> Grant? {
     guard let completion = attachments[number]?.completion.take() else { return nil }
     attachments[number]?.former = (former, leftAt)
     return completion
   }
 
-  /// The connections that have waited for so long that they take their sessions from others. Each is returned again after as long.
+  /// Returns the connections that have waited for long enough to seize their sessions. Each is returned again after the same time.
   ///
-  /// - Parameter waits: whether the roster has a connection wait.
+  /// - Parameter waits: returns whether the connection still waits according to the roster.
   mutating func takeImpatient(
     now: MonotonicTime, _ waits: (_ number: UInt64, _ key: MQTTHub.Key) -> Bool
   ) -> [(number: UInt64, key: MQTTHub.Key)] {

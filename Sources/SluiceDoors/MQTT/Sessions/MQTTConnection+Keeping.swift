@@ -2,31 +2,31 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// What of a session is on its way to the store, and what waits for it.
+/// Changes of a session that are being stored, and work that waits for them.
 ///
-/// One record is under way at a time. It covers everything up to its number, and what changes meanwhile goes with the next one.
+/// One record is being written at a time. It covers all changes up to its number; later changes are in the next one.
 final class MQTTKeeping {
-  /// Counts changes that output waits for; the last one that is kept.
+  /// The number of changes that output waits for, and the last one that is stored.
   private(set) var wanted: UInt64 = 0
   private(set) var kept: UInt64 = 0
   fileprivate var isUnderWay = false
-  /// Whether positions have moved, for which nothing waits: what a client has acknowledged may come again.
+  /// Whether positions have changed. No work waits for that: if the change is lost, records that the client has acknowledged are sent again.
   var isDirty = false
   fileprivate var timer: TimerToken?
   /// When the next record may be written, after a long one.
   fileprivate var pause = MonotonicTime(nanoseconds: 0)
 
-  /// Output that may be sent; and output behind changes that aren't kept yet.
+  /// Output that may be sent, and output that waits for changes.
   var sendable: [UInt8] = []
   fileprivate var guarded: [(change: UInt64, bytes: [UInt8])] = []
-  /// Records of groups that were settled since the last change was noted; and those behind changes.
+  /// Records of groups that were acknowledged since the last change, and those that wait for changes.
   var settles: [(number: UInt16, place: MQTTPlace)] = []
   fileprivate var guardedSettles: [(change: UInt64, number: UInt16, place: MQTTPlace)] = []
 
-  /// Bytes of output that wait.
+  /// Bytes of waiting output.
   var heldBytes: Int { guarded.reduce(sendable.count) { $0 + $1.bytes.count } }
 
-  /// Whether the store has all, and nothing waits for it.
+  /// Whether all changes are stored, and no work waits for them.
   var isIdle: Bool {
     !isUnderWay && kept == wanted && !isDirty && timer == nil && sendable.isEmpty && guarded.isEmpty
       && settles.isEmpty && guardedSettles.isEmpty
@@ -39,7 +39,7 @@ final class MQTTKeeping {
     return wanted
   }
 
-  /// Takes the output of a turn.
+  /// Takes over the output of a turn.
   fileprivate func take(_ output: inout [UInt8]) {
     guard !output.isEmpty else { return }
     if kept < wanted || !guarded.isEmpty {
@@ -53,7 +53,7 @@ final class MQTTKeeping {
     }
   }
 
-  /// A record was kept that covers all changes up to that one. Returns the settlements that may go.
+  /// Notes that all changes up to that one are stored. Returns the acknowledgements that may now be sent.
   fileprivate func finish(_ change: UInt64) -> [(number: UInt16, place: MQTTPlace)] {
     kept = max(kept, change)
     isUnderWay = false
@@ -66,21 +66,21 @@ final class MQTTKeeping {
   }
 }
 
-// The session in the store.
+// Stores the session.
 extension MQTTConnection {
-  /// How long positions may have moved before they are kept.
+  /// How long changed positions may remain unstored.
   private static let keepingDelay = Duration.milliseconds(250)
-  /// A record has the session as a whole. So that a client with many subscriptions, or places in many topics, costs the store no more than others, each of its
-  /// records is followed by a pause in proportion to its bytes: changes in between go with the next one.
+  /// Each record contains the whole session. After a long one, further changes wait for a time in proportion to its bytes, so that a client with many
+  /// subscriptions or positions costs the store no more than others.
   private static let shortRecord = 64 << 10
   private static let bytesPerSecond = 8 << 20
 
-  /// The session as it is kept; its client is connected, unless it is said otherwise.
+  /// Returns the session in its stored form, for a connected client unless the caller sets `leftAt`.
   func keptSession(_ state: [UInt8], expiry: UInt32) -> MQTTKeptSession {
     var used = session.topicsUnderWay
     let positions = progress?.positions ?? [:]
     for place in positions.values { used.formUnion(place.offsets.keys) }
-    // Those of messages that the client has released without asking again are over.
+    // Leaves out messages that the client has released without sending them again.
     let open = session.unacknowledgedSequences
     let places = progress.map { $0.formerExact.merging($0.exact) { $1 }.filter { open.contains($0.key) } }
     return MQTTKeptSession(
@@ -88,7 +88,7 @@ extension MQTTConnection {
       exact: places ?? [:], expiry: expiry)
   }
 
-  /// Ends a turn: output that depends on changes waits until they are kept, and so do messages at QoS 2.
+  /// Ends a turn: output that depends on changes waits until they are stored, as do messages at QoS 2.
   func keep() {
     guard keeping != nil else { return }
     keeping?.take(&output)
@@ -145,7 +145,7 @@ extension MQTTConnection {
     endTurn()
   }
 
-  /// No record can have the session. It ends behind the present turn.
+  /// No record can contain the session: ends it after the current turn.
   private func outgrow() {
     if let key { hub.note(.mqttSessionEnded(client: key.clientID, identity: key.identity)) }
     _ = loop.schedule(at: loop.now) { [weak self] in
@@ -154,7 +154,7 @@ extension MQTTConnection {
     }
   }
 
-  /// There is no room for the session, or for what it has become: it ends, and the client is told why.
+  /// Ends the session because there is no room for it or its growth, and sends the reason to the client.
   private func endUnkept(_ error: MQTTError) {
     isForgotten = true
     // CONNACK waits for the first record.
@@ -178,8 +178,8 @@ extension MQTTConnection {
     "the broker's room for sessions that outlive their connections is used up; connect without a session expiry interval, or with fewer subscriptions"
   )
 
-  /// Gives messages at QoS 2 their places, which are kept before the messages are sent: whether a message that comes again is in the log is known by its
-  /// place.
+  /// Assigns positions to messages at QoS 2. The positions are stored before the messages are sent, because the position of a repeated message shows whether
+  /// it is in the log.
   private func planExactMessages() {
     guard let change = keeping?.wanted, let publishing else { return }
     var isPlanned = false

@@ -1,8 +1,8 @@
 import SluiceWire
 
-/// Reads the sessions that earlier versions of a broker of one node have stored in `mqtt.sessions`, as records of a roster.
+/// Reads sessions that earlier versions of a single-node broker have stored in `mqtt.sessions`, and converts them to records of a roster.
 ///
-/// Their records stand before those of rosters. Each has a session as a whole, or nothing if the session has ended:
+/// These records precede those of rosters. Each contains a whole session, or nothing if the session has ended:
 ///
 /// ```
 ///  +-----------+------------------------------+
@@ -11,18 +11,18 @@ import SluiceWire
 ///  +-----------+------------------------------+
 /// ```
 ///
-/// They become the records of one process, which the first process of this version ends: it says hello at the same node.
+/// They become records of one process. The first process of this version ends it by its hello at the same node.
 struct MQTTFormerSessions {
-  /// No process of a roster has that number.
+  /// No process of a roster has this number.
   private static let process: UInt64 = 0
-  /// All connections of the process: of each session one at a time.
+  /// The claim number of all connections of the process, of which each session has one at a time.
   private static let number: UInt64 = 0
 
   private var serial: UInt64 = 0
   /// The sessions with connections.
   private var held: Set<MQTTHub.Key> = []
 
-  /// The records that do to a roster what a former record says; none for what no broker has written.
+  /// Converts a former record to records with the same effect on a roster; returns none for malformed bytes.
   mutating func records(of key: MQTTHub.Key, _ value: UnsafeRawBufferPointer) -> [MQTTRosterRecord] {
     var reader = unsafe ByteReader(value)
     guard (try? reader.integer("process", as: UInt64.self)) != nil else { return [] }

@@ -2,7 +2,7 @@ import SluiceIO
 import SluiceMQTT
 import Synchronization
 
-// Wills that connections don't publish themselves.
+// Publishes wills that connections can't publish themselves.
 extension MQTTHub {
   /// Publishes the will of a client whose connection the broker has closed. On the connection's loop.
   func publish(_ will: MQTTConnect.Will, of connection: MQTTConnection) {
@@ -17,7 +17,7 @@ extension MQTTHub {
     }
   }
 
-  /// On the loop.
+  /// On the hub's loop.
   func publish(
     _ will: MQTTConnect.Will, of key: Key, producer: UInt64?, on loop: any EventLoop,
     _ completion: @escaping (Bool) -> Void
@@ -34,7 +34,7 @@ extension MQTTHub {
     sessions?.willDone(claim, key)
   }
 
-  /// The client of a will that waits is back at whatever node, or its session has ended.
+  /// The client of a waiting will has reconnected at some node, or its session has ended.
   func settleWill(of key: Key, publishing: Bool) {
     guard let mourner = entries.withLock({ $0.mourners[key] }) else { return }
     mourner.loop.execute { mourner.settleWill(publishing: publishing) }

@@ -3,13 +3,13 @@ import SluiceMQTT
 import SluiceWire
 import Synchronization
 
-/// The sessions of all clients of MQTT: which connection of this process has one. What is kept of them is in ``MQTTSessions``. From any thread.
+/// Maps the sessions of all MQTT clients to the connections of this process. ``MQTTSessions`` stores the sessions. Usable from any thread.
 final class MQTTHub: Sendable {
   struct Entries {
     var connections: [Key: MQTTHandle] = [:] {
       didSet { mostConnections = max(mostConnections, connections.count) }
     }
-    /// The most that there have been at the same time.
+    /// The peak number of connections.
     private(set) var mostConnections = 0
     /// Connections that have ended and will publish their wills later.
     var mourners: [Key: MQTTConnection] = [:]
@@ -20,21 +20,21 @@ final class MQTTHub: Sendable {
   let note: @Sendable (DoorEvent) -> Void
   let broker: DoorBroker
   let system = MQTTSystemTopics()
-  /// Of wills whose delay isn't over.
+  /// Bytes of wills whose delay hasn't passed.
   private let waitingWillBytes = Atomic(0)
-  /// The longest record that the broker takes, in bytes.
+  /// The longest record that the broker accepts, in bytes.
   let longestRecord = Atomic(1 << 20)
-  /// Clients that were refused and whose CONNECT is awaited, on all loops.
+  /// Refused clients whose CONNECT is awaited, on all loops.
   private let refusals = Atomic(0)
-  /// Clients of which the operator knows that they publish to topics that the broker can't name.
+  /// Clients whose messages to topics that the broker can't name were already reported to the operator.
   private let unnamed = Mutex<Set<Key>>([])
   private static let mostUnnamed = 10_000
   private let keepers = Mutex(Keepers())
 
   /// - Parameters:
-  ///   - broker: what sessions have of the broker.
+  ///   - broker: publishes wills and stores sessions.
   ///   - limits: on sessions.
-  ///   - note: called with what the operator should know, on any thread.
+  ///   - note: called with events for the operator, on any thread.
   init(
     _ broker: DoorBroker, _ limits: MQTTLimits = MQTTLimits(),
     note: @escaping @Sendable (DoorEvent) -> Void = { _ in }
@@ -47,11 +47,11 @@ final class MQTTHub: Sendable {
 
   var waitingRefusals: Int { refusals.load(ordering: .relaxed) }
 
-  /// Counts such a client, or with -1 one that is gone, and returns how many there are.
+  /// Adds refused clients, or with -1 removes one, and returns how many wait.
   @discardableResult
   func countRefusal(_ change: Int) -> Int { refusals.add(change, ordering: .relaxed).newValue }
 
-  /// Counts a will that waits, unless there is no room for it.
+  /// Counts a waiting will. Returns false if there is no room for it.
   func holdWill(_ will: MQTTConnect.Will, of key: Key) -> Bool {
     let bytes = waitingWillBytes.add(will.heldBytes, ordering: .relaxed).newValue
     if bytes <= limits.willBytes { return true }
@@ -60,26 +60,26 @@ final class MQTTHub: Sendable {
     return false
   }
 
-  /// A will doesn't wait any more.
+  /// A will no longer waits.
   func releaseWill(_ will: MQTTConnect.Will) {
     waitingWillBytes.subtract(will.heldBytes, ordering: .relaxed)
   }
 
-  /// Whether there is room for a session beside the others, or for more in one; reports a refusal to the operator.
+  /// Returns whether there is room for a further session, or for the growth of one; reports a refusal to the operator.
   func hasRoom(for key: Key, growing: Bool = false) -> Bool {
     let hasRoom = sessions?.hasRoom(growing: growing) ?? true
     if !hasRoom { note(.mqttSessionRefused(client: key.clientID, identity: key.identity)) }
     return hasRoom
   }
 
-  /// Whether a session fits into a record, with its key: one that doesn't would keep those of all others from the log.
+  /// Returns whether a session and its key fit into a record. A longer one would block the log for all others.
   func canKeep(_ session: MQTTKeptSession) -> Bool {
     guard isDurable else { return true }
     let longest = longestRecord.load(ordering: .relaxed)
     return session.fits(in: longest - min(longest / 8, 8 << 10))
   }
 
-  /// Tells the operator that a client's subscriptions were refused.
+  /// Reports to the operator that a client's subscriptions were refused.
   func note(_ refused: MQTTRefusedFilters, of key: Key?) {
     guard let key else { return }
     note(
@@ -88,19 +88,19 @@ final class MQTTHub: Sendable {
         code: refused.reason.rawValue, reason: refused.message))
   }
 
-  /// Tells the operator that a client doesn't get the messages of a subscription that it has.
+  /// Reports to the operator that a subscription of a client currently gets no messages.
   func noteWaiting(_ filter: String, _ reason: String, of key: Key?) {
     guard let key else { return }
     note(
       .mqttSubscriptionWaits(client: key.clientID, identity: key.identity, filter: filter, reason: reason))
   }
 
-  /// Tells the operator that a message of a client has a topic that the broker can't name.
+  /// Reports to the operator that a message of a client has a topic that the broker can't name.
   func noteUnnamed(_ topic: String, _ reason: String, of key: Key?) {
     system.dropped.add(1, ordering: .relaxed)
     guard let key else { return }
     let isFirst = unnamed.withLock { clients in
-      // Of more clients than that, some are told of again.
+      // Beyond this number, some clients are reported again.
       if clients.count >= Self.mostUnnamed { clients = [] }
       return clients.insert(key).inserted
     }
@@ -110,18 +110,18 @@ final class MQTTHub: Sendable {
         reason: reason, isFirst: isFirst))
   }
 
-  /// What keeps sessions and retained messages.
+  /// The objects that store sessions and retained messages.
   private struct Keepers {
     var sessions: MQTTSessions?
     var replica: MQTTRetainedReplica?
   }
 
-  /// Keeps sessions from now on: in the broker's log, with the other nodes of a cluster, or in memory.
+  /// Begins to store sessions: in the broker's log, which a cluster's nodes share, or in memory.
   ///
   /// - Parameters:
   ///   - cluster: nil for a broker of one node.
   ///   - isStored: whether the broker has a store.
-  ///   - loop: where the log is written and read.
+  ///   - loop: writes and reads the log.
   ///   - accept: passes a connection to the broker, on `loop`.
   func open(
     _ cluster: DoorCluster?, isStored: Bool, on loop: any EventLoop,
@@ -141,7 +141,7 @@ final class MQTTHub: Sendable {
         replica?.open()
         return
       }
-      // The wills of the process before may be retained, too.
+      // The wills of the previous process may be retained messages, too.
       MQTTFormerRetained.takeOver(on: loop, accept: accept) { sessions.open() }
     }
   }
@@ -149,7 +149,7 @@ final class MQTTHub: Sendable {
   /// Nil before ``open(_:isStored:on:accept:)``.
   var sessions: MQTTSessions? { keepers.withLock(\.sessions) }
 
-  /// The retained messages of a cluster; nil on one node, where they are the broker's own.
+  /// The retained messages of a cluster; nil on a single node, which uses the broker's own.
   var replica: MQTTRetainedReplica? { keepers.withLock(\.replica) }
 
   /// Whether sessions and retained messages outlive the process.
@@ -160,12 +160,12 @@ final class MQTTHub: Sendable {
     replica == nil ? MQTTConnection.retainedSettings(isDurable: isDurable) : .untilTrimmed
   }
 
-  /// Gives a session to a new connection, wherever the connection is that has it: that one ends first, and writes what it leaves.
+  /// Gives a session to a new connection. If another connection has it, on any node, that one first ends and stores its state.
   ///
   /// - Parameters:
   ///   - isClean: whether the client begins a new session, which ends a former one.
-  ///   - isKept: whether something of the session outlives the connection or the process.
-  ///   - completion: called on the loop of `connection` with what is kept.
+  ///   - isKept: whether some state of the session outlives the connection or the process.
+  ///   - completion: called on the loop of `connection` with the stored state.
   func attach(
     _ key: Key, to connection: MQTTConnection, isClean: Bool, isKept: Bool,
     _ completion: @escaping @Sendable (MQTTKeptSession?) -> Void
@@ -191,9 +191,9 @@ final class MQTTHub: Sendable {
     }
   }
 
-  /// Keeps a connection's session, or nothing more of it. On its loop.
+  /// Stores a connection's session, or deletes its state. On the connection's loop.
   ///
-  /// - Parameter completion: called with whether it is kept, on any loop; not called if the session isn't the connection's any more.
+  /// - Parameter completion: called with whether it is stored, on any loop; not called if the session no longer belongs to the connection.
   func put(
     _ session: MQTTKeptSession?, of connection: MQTTConnection,
     _ completion: @escaping @Sendable (Bool) -> Void = { _ in }
@@ -205,13 +205,13 @@ final class MQTTHub: Sendable {
   /// A connection has ended.
   ///
   /// - Parameters:
-  ///   - kept: what is left of its session; nil where nothing is.
-  ///   - mourns: whether the connection will publish its will later, and has to know when the client is back before.
-  ///   - isStopping: whether the broker stops: then the next process ends the session's connection at its start, and publishes its will.
+  ///   - kept: the remaining state of its session; nil for none.
+  ///   - mourns: whether the connection will publish its will later, and must be notified if the client reconnects before.
+  ///   - isStopping: whether the broker is stopping: then the next process ends the session's connection at its start, and publishes its will.
   func leave(
     _ key: Key, _ connection: MQTTConnection, kept: MQTTKeptSession?, mourns: Bool, isStopping: Bool
   ) {
-    // Before the next connection can have the session.
+    // Must precede the next connection's access to the session.
     if isStopping {
       put(kept, of: connection)
     } else if let hold = connection.hold {
@@ -227,7 +227,7 @@ final class MQTTHub: Sendable {
     }
   }
 
-  /// A connection has ended before its client was told that it has its session, or without the session.
+  /// A connection without a session has ended, or one whose client got no CONNACK.
   func detach(_ key: Key, _ connection: MQTTConnection) {
     if let hold = connection.hold {
       sessions?.giveUp(key, hold.number, at: connection.loop.wallClock)
@@ -248,7 +248,7 @@ final class MQTTHub: Sendable {
 /// A connection's claim to its session.
 final class MQTTHold {
   let number: UInt64
-  /// Nil until the session is the connection's.
+  /// Nil until the connection has the session.
   var claim: MQTTClaim?
 
   init(number: UInt64) {

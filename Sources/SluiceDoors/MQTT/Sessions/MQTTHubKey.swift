@@ -1,12 +1,12 @@
 import SluiceWire
 
 extension MQTTHub {
-  /// A session's identity and client identifier: a client with the identifier of another identity's client has a session of its own.
+  /// A session's identity and client identifier: clients of different identities may use the same identifier.
   struct Key: Hashable, Sendable {
     var identity: String
     var clientID: String
 
-    /// Client identifiers are compared by bytes: MQTT normalises nothing.
+    /// Client identifiers are compared by bytes, because MQTT doesn't normalise them.
     static func == (left: Self, right: Self) -> Bool {
       left.identity == right.identity && left.clientID.utf8.elementsEqual(right.clientID.utf8)
     }
@@ -25,7 +25,7 @@ extension MQTTHub.Key: Comparable {
 }
 
 extension MQTTHub.Key {
-  /// As the key of a record.
+  /// The key in records.
   var encoded: [UInt8] {
     var writer = ByteWriter()
     writer.string(identity)
@@ -33,7 +33,7 @@ extension MQTTHub.Key {
     return writer.bytes
   }
 
-  /// Nil for what isn't one.
+  /// Nil for malformed bytes.
   init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = unsafe ByteReader(bytes)
     guard let identity = try? reader.string("identity"),

@@ -1,13 +1,13 @@
 import SluiceMQTT
 import SluiceWire
 
-/// Where a subscription of a session goes on: behind what the client has settled in each topic.
+/// The positions at which a subscription of a session resumes: after the records that the client has acknowledged in each topic.
 struct MQTTPositions: Hashable, Sendable {
   /// The next offset, by the session's number of the topic.
   var offsets: [UInt32: UInt64] = [:]
 }
 
-/// A topic as a session's places name it.
+/// A topic that a session's positions refer to.
 struct MQTTKnownTopic: Hashable, Sendable {
   /// The broker's name.
   var name: String
@@ -17,38 +17,38 @@ struct MQTTKnownTopic: Hashable, Sendable {
 /// A message at QoS 2 in the topic's log.
 struct MQTTExactPlace: Hashable, Sendable {
   var topic: String
-  /// The producer's sequence there.
+  /// The producer's sequence in the topic.
   var sequence: UInt64
 }
 
-/// What is kept of a session: no messages. What the client is owed is in the topics' logs.
+/// The stored form of a session. It contains no messages; those for the client are in the topics' logs.
 ///
-/// Encoded it takes 34 bytes and the session's state, 16 and the name for each topic in which it has a place, 12 for each place, 18 for each
-/// message at QoS 2 whose acknowledgement is due, and the will.
+/// Encoded it takes 34 bytes and the session's state, 16 bytes and the name for each topic with a position, 12 for each position, 18 for each unacknowledged
+/// message at QoS 2, and the will.
 struct MQTTKeptSession: Hashable, Sendable {
-  /// That of ``MQTTSession``.
+  /// Encoded by ``MQTTSession``.
   var state: [UInt8]
-  /// The session's number as a producer, which makes its messages at QoS 2 exactly one each.
+  /// The session's producer ID, by which each message at QoS 2 is published exactly once.
   var producer: UInt64
   var topics: [UInt32: MQTTKnownTopic]
   /// By the numbers of subscriptions.
   var positions: [UInt16: MQTTPositions]
   /// Messages at QoS 2 that weren't acknowledged, by the session's sequence.
   var exact: [UInt64: MQTTExactPlace]
-  /// Seconds for which it is kept without a connection; all ones: for ever.
+  /// How many seconds it is kept without a connection; all ones: without limit.
   var expiry: UInt32
   /// When its connection ended, in milliseconds since 1970; nil while it has one.
   var leftAt: Int64?
-  /// What is published when the broker has ended without having told the client; nil for none.
+  /// The will to publish if the broker ends without having closed the client's connection; nil for none.
   var will: MQTTConnect.Will?
 
-  /// About what it takes when it is encoded.
+  /// The approximate size when encoded, in bytes.
   var approximateSize: Int {
     let places = positions.values.reduce(0) { $0 + $1.offsets.count }
     return state.count + 40 * topics.count + 16 * places + 20 * exact.count
   }
 
-  /// Whether it takes at most so many bytes when it is encoded. Mostly it isn't encoded for that.
+  /// Returns whether it takes at most this many bytes when encoded. Most calls need no encoding.
   func fits(in bytes: Int) -> Bool {
     let places = positions.values.reduce(0) { $0 + $1.offsets.count }
     let most =
@@ -57,10 +57,10 @@ struct MQTTKeptSession: Hashable, Sendable {
     return most <= bytes || encoded.count <= bytes
   }
 
-  /// Bytes of a topic's name, and what stands beside it.
+  /// Bytes of a topic's name and its other fields.
   private static let longestName = 1_100
 
-  /// When it ends, in milliseconds since 1970; nil for never, or not before its connection has ended.
+  /// When it expires, in milliseconds since 1970; nil for never, or while it has a connection.
   var expires: Int64? {
     guard let leftAt, expiry != .max else { return nil }
     return leftAt + Int64(expiry) * 1000
@@ -95,7 +95,7 @@ extension MQTTKeptSession {
         writer.integer(offset)
       }
     }
-    // Messages of one topic stand together, so that its name is there once.
+    // Grouped by topic, so that each topic's name is written once.
     let byTopic = Dictionary(grouping: exact) { $0.value.topic }
     writer.integer(UInt16(byTopic.count))
     for (topic, messages) in byTopic {
@@ -113,11 +113,11 @@ extension MQTTKeptSession {
       writer.bytes(will.payload)
       writer.bytes(will.properties.bytes)
     }
-    // A copy without the room that the writer has left: it is most of what a session that is away takes.
+    // A copy without the writer's spare capacity, since these bytes are most of the memory of a session without a connection.
     return unsafe writer.bytes.withUnsafeBytes { unsafe Array($0) }
   }
 
-  /// - Throws: ``ErrorCode/malformedFrame`` for what no broker has written.
+  /// - Throws: ``ErrorCode/malformedFrame`` for malformed bytes.
   init(decoding bytes: [UInt8]) throws(WireError) {
     self.init(state: [], producer: 0, topics: [:], positions: [:], exact: [:], expiry: 0)
     try unsafe bytes.withUnsafeBufferPointer { bytes throws(WireError) in

@@ -1,7 +1,8 @@
 import SluiceIO
 import SluiceMQTT
 
-/// The wills that a process publishes for connections that can't: those of processes that have ended, and those that a CONNECT which was given up has called off.
+/// Wills that a process publishes for connections that can't: those of processes that have ended, and those that a CONNECT cancelled although it then
+/// failed to take over the session.
 ///
 /// Belongs to its loop.
 final class MQTTOrphanWills {
@@ -10,24 +11,24 @@ final class MQTTOrphanWills {
   private let loop: any EventLoop
   private let publish: Publish
   private var waiting: Set<MQTTClaim> = []
-  /// Whether a will is still to be published.
+  /// Returns whether a will must still be published.
   var isDue: ((MQTTClaim, MQTTHub.Key) -> Bool)?
   /// Called when a will is published, or can't be.
   var done: ((MQTTClaim, MQTTHub.Key) -> Void)?
 
-  /// - Parameter publish: publishes a will, and reports whether nothing is left to do.
+  /// - Parameter publish: publishes a will, and reports whether no work is left.
   init(on loop: any EventLoop, _ publish: @escaping Publish) {
     self.loop = loop
     self.publish = publish
   }
 
-  /// Publishes a will after its delay. Once, however often it is taken.
+  /// Publishes a will after its delay; once, even if it is passed repeatedly.
   func take(_ will: MQTTRosterWill, of key: MQTTHub.Key) {
     guard waiting.insert(will.claim).inserted else { return }
     schedule(will, of: key, after: .seconds(Int64(will.delay)))
   }
 
-  /// The client is back.
+  /// The client has reconnected.
   func drop(_ claim: MQTTClaim) { waiting.remove(claim) }
 
   private func schedule(_ will: MQTTRosterWill, of key: MQTTHub.Key, after delay: Duration) {

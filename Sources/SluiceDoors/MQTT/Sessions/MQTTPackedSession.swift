@@ -1,6 +1,6 @@
 import SluiceWire
 
-/// A session of a client that is away, as a roster keeps it in memory: topics are in it by their numbers in ``MQTTSharedTopics``.
+/// A session without a connection, in the form in which a roster keeps it in memory: it refers to topics by their numbers in ``MQTTSharedTopics``.
 ///
 /// ```
 ///  topics     count, then the session's number of each and that of ``MQTTSharedTopics``
@@ -8,11 +8,11 @@ import SluiceWire
 ///  session    ``MQTTKeptSession/encoded``, without either
 /// ```
 ///
-/// Integers have 7 bits in a byte. With places in 10 topics and one subscription it takes about 160 bytes.
+/// Integers have 7 bits in a byte. With positions in 10 topics and one subscription it takes about 160 bytes.
 struct MQTTPackedSession {
   let bytes: [UInt8]
 
-  /// Adds the session's topics to those that are shared.
+  /// Adds the session's topics to the shared ones.
   init(_ session: MQTTKeptSession, _ shared: inout MQTTSharedTopics) {
     var rest = session
     (rest.topics, rest.positions) = ([:], [:])
@@ -31,7 +31,7 @@ struct MQTTPackedSession {
         writer.compact(offset)
       }
     }
-    // In one piece, without the room that a writer leaves.
+    // In one piece, without a writer's spare capacity.
     bytes = writer.bytes + rest.encoded
   }
 
@@ -39,7 +39,7 @@ struct MQTTPackedSession {
     self.bytes = bytes
   }
 
-  /// Nil for bytes that are damaged.
+  /// Returns the session; nil for damaged bytes.
   func session(_ shared: MQTTSharedTopics) -> MQTTKeptSession? {
     try? unsafe bytes.withUnsafeBytes { bytes throws(WireError) in
       var reader = unsafe ByteReader(bytes)
@@ -61,7 +61,7 @@ struct MQTTPackedSession {
     }
   }
 
-  /// Takes the session's topics from those that are shared.
+  /// Removes the session's topics from the shared ones.
   func release(from shared: inout MQTTSharedTopics) {
     try? unsafe bytes.withUnsafeBytes { bytes throws(WireError) in
       var reader = unsafe ByteReader(bytes)
@@ -79,7 +79,7 @@ struct MQTTPackedSession {
   }
 }
 
-/// The topics in which sessions that are away have places, each once for all of them.
+/// The topics in which sessions without a connection have positions, each stored once.
 struct MQTTSharedTopics {
   private var numbers: [MQTTKnownTopic: UInt32] = [:]
   private var topics: [(topic: MQTTKnownTopic, uses: Int)?] = []
@@ -91,7 +91,7 @@ struct MQTTSharedTopics {
     Int(number) < topics.count ? topics[Int(number)]?.topic : nil
   }
 
-  /// Another session has a place in the topic. Returns the topic's number.
+  /// Counts another session with a position in the topic. Returns the topic's number.
   mutating func add(_ topic: MQTTKnownTopic) -> UInt32 {
     if let number = numbers[topic] {
       topics[Int(number)]?.uses += 1
@@ -109,7 +109,7 @@ struct MQTTSharedTopics {
     return number
   }
 
-  /// A session with a place in the topic is gone, or has a connection again.
+  /// A session with a position in the topic has ended, or has a connection again.
   mutating func remove(_ number: UInt32) {
     guard Int(number) < topics.count, let (topic, uses) = topics[Int(number)] else { return }
     guard uses == 1 else {

@@ -1,19 +1,19 @@
-/// How far a session has come that outlives its connection, beside what ``MQTTSession`` knows of itself.
+/// The progress of a session that outlives its connection, in addition to the state of ``MQTTSession``.
 final class MQTTProgress {
-  /// The producer of its messages at QoS 2; 0 for none.
+  /// The producer ID of its messages at QoS 2; 0 for none.
   let producer: UInt64
-  /// Where its subscriptions go on, by their numbers.
+  /// The positions at which its subscriptions resume, by their numbers.
   var positions: [UInt16: MQTTPositions] = [:]
-  /// Where messages at QoS 2 are in their topics, by their sequences.
+  /// The positions of messages at QoS 2 in their topics, by their sequences.
   var exact: [UInt64: MQTTExactPlace] = [:]
-  /// Those of earlier connections.
+  /// Those of messages from earlier connections.
   var formerExact: [UInt64: MQTTExactPlace] = [:]
 
   init(producer: UInt64) {
     self.producer = producer
   }
 
-  /// As an earlier connection has left it.
+  /// Restores the state that an earlier connection has left.
   init(_ kept: MQTTKeptSession) {
     producer = kept.producer
     positions = kept.positions

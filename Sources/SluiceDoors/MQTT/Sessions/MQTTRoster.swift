@@ -1,12 +1,12 @@
 import SluiceWire
 
-/// The sessions of all clients: which connection of which process has each, and what is kept of it.
+/// The sessions of all clients: which connection of which process holds each, and its stored state.
 ///
-/// A value that follows from the records of the log alone: every process that has read the same records has the same. A session has one holder, and at most
-/// one connection that waits for it.
+/// A value that is determined by the records of the log alone: every process that has read the same records has the same roster. A session has one holder,
+/// and at most one connection that waits for it.
 ///
 /// ```
-///             claim, nobody has it               release, seize, gone
+///             claim, if unheld                   release, seize, gone
 ///   absent ──────────────────────────► held ───────────────────────────► kept, or absent
 ///                                       │ ▲                                │
 ///             claim: the last one waits ▼ │ release, seize, gone           │ claim
@@ -28,55 +28,55 @@ struct MQTTRoster: Equatable, Sendable {
   struct Entry: Hashable, Sendable {
     var holder: MQTTClaim?
     var waiting: Waiting?
-    /// As its holder has written it last.
+    /// As its holder last wrote it.
     var state = MQTTRosterState()
     /// When its last connection ended, in milliseconds since 1970; nil while it has one.
     var leftAt: Int64?
-    /// Wills that are to be published.
+    /// Wills to publish.
     var due: [MQTTRosterWill] = []
 
     var isEmpty: Bool { holder == nil && waiting == nil && state.bytes.isEmpty && due.isEmpty }
   }
 
-  /// What comes of a record.
+  /// An effect of a record.
   enum Effect: Hashable, Sendable {
-    /// The connection has the session now: what an earlier one has left, and when. `former` is what it has to leave again if its client isn't answered, with a
-    /// will that waited; nil where that is the same.
+    /// The connection now holds the session: the state that an earlier one has left, and when. If the client gets no CONNACK, the connection must leave
+    /// `former` instead, which includes a will that waited; nil if both are the same.
     case granted(MQTTHub.Key, MQTTClaim, MQTTRosterState, leftAt: Int64?, former: MQTTRosterState? = nil)
-    /// Another connection wants the session: this one must leave it. Clean: the session ends.
+    /// Another connection claims the session, so this one must leave it. Clean: the session ends.
     case lost(MQTTHub.Key, MQTTClaim, isClean: Bool)
-    /// The process has ended, as the others know: nothing that it writes counts.
+    /// The other processes have declared this process ended: its later records don't count.
     case gone(process: UInt64)
-    /// The client of a will that waits is back.
+    /// The client of a waiting will has reconnected.
     case willDropped(MQTTHub.Key, MQTTClaim)
-    /// The session of a will that waits has ended.
+    /// The session of a waiting will has ended.
     case willNow(MQTTHub.Key, MQTTClaim)
-    /// Processes have begun or ended: which one publishes the wills of those that have ended may be another one.
+    /// Processes have begun or ended, so another process may have to publish the wills of ended ones.
     case willsChanged
   }
 
   private(set) var processes: [UInt64: Process] = [:]
   private(set) var entries = MQTTRosterEntries()
-  /// Of the sessions that are kept, whether they have connections or not.
+  /// Counts the stored sessions, with and without connections.
   private(set) var tally = MQTTSessionTally()
   /// How many of these have no connection.
   private(set) var awayCount = 0
-  /// The sessions whose wills are due.
+  /// The sessions with wills to publish.
   private(set) var bereaved: Set<MQTTHub.Key> = []
 
-  /// What a session counts, in bytes; nil where nothing is kept of it.
+  /// The bytes that a session counts towards the limit; nil if it isn't stored.
   func cost(of key: MQTTHub.Key) -> Int? {
     entries.size(of: key).map { MQTTSessionTally.cost(of: $0, key) }
   }
 
-  /// Whether a connection has the session.
+  /// Returns whether a connection holds the session.
   func has(_ claim: MQTTClaim, _ key: MQTTHub.Key) -> Bool { entries[key]?.holder == claim }
 
   // MARK: Records
 
-  /// Takes a record into account. Effects are added in their order.
+  /// Applies a record. Effects are appended in order.
   ///
-  /// - Returns: whether it counts: not that of a process that is gone, nor one that comes again, nor the state of a session by another than its holder.
+  /// - Returns: whether it counts. Records of an ended process, repeated records, and states of a session from any connection but its holder don't.
   @discardableResult
   mutating func apply(_ record: MQTTRosterRecord, of key: MQTTHub.Key?, _ effects: inout [Effect]) -> Bool {
     if case .hello(let node, let time) = record.kind, processes[record.process] == nil {
@@ -126,7 +126,7 @@ struct MQTTRoster: Equatable, Sendable {
       Self.leave(&entry, key, at: time, mourns: mourns, &effects)
     case .seize(let number):
       guard entry.waiting?.claim == claim(number), let holder = entry.holder else { return false }
-      // It has lost its session, whatever it writes.
+      // The holder has lost its session, whatever it still writes.
       effects.append(.lost(key, holder, isClean: entry.waiting?.isClean ?? false))
       Self.leave(&entry, key, at: nil, mourns: true, &effects)
     case .willDone(let claim): entry.due.removeAll { $0.claim == claim }
@@ -138,7 +138,7 @@ struct MQTTRoster: Equatable, Sendable {
     return true
   }
 
-  /// The holder has gone: the session waits for the next connection, or goes to the one that waits.
+  /// The holder has left: the session goes to the waiting connection, or stays without one.
   private static func leave(
     _ entry: inout Entry, _ key: MQTTHub.Key, at time: Int64?, mourns: Bool, _ effects: inout [Effect]
   ) {
@@ -216,9 +216,9 @@ struct MQTTRoster: Equatable, Sendable {
     return true
   }
 
-  /// The process that does what one process has to do; nil without any.
+  /// The process that is responsible for a session; nil if there are no candidates.
   ///
-  /// - Parameter candidates: those that live.
+  /// - Parameter candidates: the live processes.
   static func responsible(for key: MQTTHub.Key, among candidates: [UInt64]) -> UInt64? {
     guard !candidates.isEmpty else { return nil }
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325

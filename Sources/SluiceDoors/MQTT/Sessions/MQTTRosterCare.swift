@@ -2,8 +2,8 @@ import SluiceIO
 import SluiceMQTT
 import Synchronization
 
-/// What the processes of a roster do for it, each for some sessions or one for all: they find processes that have ended, end sessions whose time is over, publish
-/// the wills of processes that have ended, and keep the log short.
+/// Maintenance of a roster, which its processes divide by session or leave to one of them: they detect processes that have ended, end expired sessions,
+/// publish the wills of ended processes, and trim the log.
 ///
 /// Belongs to the log's loop.
 final class MQTTRosterCare {
@@ -16,10 +16,10 @@ final class MQTTRosterCare {
   let wills: MQTTOrphanWills
   private var watch = MQTTProcessWatch()
   private var nextSweep: MonotonicTime
-  /// How many expired sessions this process has ended. May be read on any thread.
+  /// How many expired sessions this process has ended. Readable on any thread.
   let expiredCount = Atomic(0)
 
-  /// - Parameter publish: publishes a will, and reports whether nothing is left to do.
+  /// - Parameter publish: publishes a will, and reports whether no work is left.
   init(_ log: MQTTRosterLog, _ cluster: DoorCluster?, publish: @escaping MQTTOrphanWills.Publish) {
     self.log = log
     self.cluster = cluster
@@ -31,13 +31,13 @@ final class MQTTRosterCare {
     wills.done = { [log] claim, key in log.write(.willDone(claim), key) }
   }
 
-  /// The processes whose nodes live, as far as this one knows.
+  /// The processes whose nodes are alive, as far as this one knows.
   private var living: [UInt64] { watch.living(among: log.roster.processes.keys) }
 
-  /// Whether this process is the one that does what one has to do for all.
+  /// Whether this process does the work that one process does for all.
   var isFirst: Bool { log.isLoaded && living.first == log.process }
 
-  /// Does from time to time what is due.
+  /// Starts the periodic maintenance.
   ///
   /// - Parameter more: called as well, while the roster is up to date.
   func begin(_ more: @escaping () -> Void) {
@@ -63,10 +63,10 @@ final class MQTTRosterCare {
     for gone in watch.takeDue(now: now) { log.write(.gone(process: gone, time: log.loop.wallClock)) }
   }
 
-  /// A process is gone.
+  /// A process has ended.
   func forget(_ process: UInt64) { watch.forget(process) }
 
-  /// Ends sessions whose time is over.
+  /// Ends expired sessions.
   private func sweep() {
     guard log.loop.now >= nextSweep else { return }
     nextSweep = log.loop.now + Self.sweepInterval
@@ -78,18 +78,18 @@ final class MQTTRosterCare {
     }
   }
 
-  /// Trims the log once most of it is out of date.
+  /// Trims the log once most of it is outdated.
   func keepShort() {
     if log.isLong, living.first == log.process { log.shorten() }
   }
 
-  /// Publishes the wills of processes that have ended, as far as it is this one's turn.
+  /// Publishes the wills of ended processes for which this one is responsible.
   func mourn() {
-    // What the log has of a will may be that it was published.
+    // Unread records of the log may report that a will was published.
     guard log.isLoaded else { return }
     let living = living
     for key in log.roster.bereaved {
-      // A process that lives publishes its own.
+      // A live process publishes its own wills.
       let orphaned = (log.roster.entries[key]?.due ?? []).filter {
         log.roster.processes[$0.claim.process] == nil
       }

@@ -1,6 +1,6 @@
-/// The entries of a roster, by their keys.
+/// The entries of a roster, by key.
 ///
-/// Most sessions of most brokers have no connection: these are packed, and the topics in which they have positions are there once for all of them.
+/// In most brokers most sessions have no connection. These are packed, and share one table of the topics in which they have positions.
 struct MQTTRosterEntries: Equatable, Sendable {
   typealias Key = MQTTHub.Key
   typealias Entry = MQTTRoster.Entry
@@ -10,12 +10,12 @@ struct MQTTRosterEntries: Equatable, Sendable {
     case whole(Whole)
   }
 
-  /// An entry of which there is nothing but a session that was left.
+  /// An entry that contains only a session without a connection.
   fileprivate struct Packed: Sendable {
-    /// Those of ``MQTTPackedSession``.
+    /// The bytes of ``MQTTPackedSession``.
     var bytes: [UInt8]
     var expiry: UInt32
-    /// What the session takes when it isn't packed, in bytes: all nodes of a cluster count the same.
+    /// The size of the unpacked session, in bytes, which is the same on all nodes of a cluster.
     var size: UInt32
     var leftAt: Int64
   }
@@ -39,7 +39,7 @@ struct MQTTRosterEntries: Equatable, Sendable {
     get { stored[key].map(entry) }
     set {
       let former = stored[key]
-      // Before the former one is released: mostly both have the same topics.
+      // Before the former entry releases its topics, because both usually have the same.
       stored[key] = newValue.map { pack($0) }
       if case .packed(let packed) = former { MQTTPackedSession(packed: packed.bytes).release(from: &topics) }
     }
@@ -67,7 +67,7 @@ struct MQTTRosterEntries: Equatable, Sendable {
     }
   }
 
-  /// The bytes of what is kept of a session; nil if nothing is.
+  /// The bytes of a session's stored state; nil without one.
   func size(of key: Key) -> Int? {
     switch stored[key] {
     case .packed(let packed): Int(packed.size)
@@ -76,7 +76,7 @@ struct MQTTRosterEntries: Equatable, Sendable {
     }
   }
 
-  /// Whether something is kept of a session, and no connection has it.
+  /// Returns whether a session is stored and has no connection.
   func isAway(_ key: Key) -> Bool {
     switch stored[key] {
     case .packed: true
@@ -85,7 +85,7 @@ struct MQTTRosterEntries: Equatable, Sendable {
     }
   }
 
-  /// The sessions in which a process has connections, or connections that wait, in order.
+  /// The sessions that connections of a process hold or wait for, in order.
   func keys(of process: UInt64) -> [Key] {
     stored.filter { _, stored in
       guard case .whole(let whole) = stored else { return false }
@@ -93,7 +93,7 @@ struct MQTTRosterEntries: Equatable, Sendable {
     }.keys.sorted()
   }
 
-  /// The sessions whose time is over, and when they were left.
+  /// The expired sessions, and when their connections ended.
   func expired(at time: Int64) -> [(key: Key, leftAt: Int64)] {
     stored.compactMap { key, stored in
       let (leftAt, expiry): (Int64?, UInt32)

@@ -2,34 +2,34 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// Does what a roster says. Called on the log's loop.
+/// Performs the effects of a roster. Called on the log's loop.
 protocol MQTTRosterLogUser: AnyObject {
-  /// What a record has come to, in order: often nothing.
+  /// Receives the effects of a record, in order; many records have none.
   func rosterHas(_ effects: [MQTTRoster.Effect])
 
-  /// A record of this process is taken into account.
+  /// A record of this process was applied.
   ///
   /// - Parameters:
   ///   - counts: whether it counts: see ``MQTTRoster/apply(_:of:_:)``.
-  ///   - tally: what all sessions counted before it.
-  ///   - cost: what its session counted before it.
+  ///   - tally: the count of all sessions before it.
+  ///   - cost: the bytes that its session counted before it.
   func rosterTook(
     _ record: MQTTRosterRecord, of key: MQTTHub.Key?, counts: Bool, tally: MQTTSessionTally, cost: Int?)
 
-  /// The records of this process up to that serial are as durable as they get.
+  /// The records of this process up to that serial are stored, or applied if there is no store.
   func rosterStored(through serial: UInt64)
 
-  /// The log is another one: nothing that this process has written counts.
+  /// The log was replaced: no record of this process counts.
   func rosterBeganAnew()
 
-  /// All records that were in the log have been read.
+  /// All records that existed in the log have been read.
   func rosterIsCurrent()
 }
 
-/// The roster, as one process has it, and the records by which the process changes it.
+/// A process' copy of the roster, and the log by which it changes the roster.
 ///
-/// They are in the durable topic `mqtt.sessions`; without a store they are nowhere. At a node of a cluster a record counts when it has come back: others may
-/// stand before it. The only process of a log takes its records into account at once, and reads only what earlier processes have written.
+/// The records are in the durable topic `mqtt.sessions`; without a store they aren't written. On a node of a cluster a record counts once it has been read
+/// back, since records of other processes may precede it. The only process of a log applies its records at once, and reads only those of earlier processes.
 // @unchecked: belongs to `loop`.
 final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
   static let topic = "mqtt.sessions"
@@ -48,20 +48,20 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
   private var former = MQTTFormerSessions()
   private var effects: [MQTTRoster.Effect] = []
   private var hasBegun = false
-  /// Of the only process: whether it has read all.
+  /// For the only process of a log: whether it has read all records.
   private var hasRead = false
 
-  /// This process, as the log knows it: another one when the others have taken it for gone.
+  /// This process' number in the log. It changes if the other processes declare this one ended.
   private(set) var process = UInt64.random(in: 1 ... .max)
-  /// That of the last record of this process.
+  /// The serial of the last record of this process.
   private(set) var serial: UInt64 = 0
-  /// That of the last record that is stored.
+  /// The serial of the last stored record.
   private var storedSerial: UInt64 = 0
-  /// Of the only process: records that are to be taken into account.
+  /// For the only process of a log: records to apply.
   private var local: [(record: MQTTRosterRecord, key: MQTTHub.Key?)] = []
   private var isTakingLocal = false
   private var snapshot: MQTTSnapshotProgress?
-  /// Whether the topic has nothing of what was before.
+  /// Whether the topic was deleted and lacks the state from before.
   private var isEmpty = false
 
   /// - Parameters:
@@ -88,7 +88,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
 
   var roster: MQTTRoster { replica.roster }
 
-  /// Whether the roster has everything that is in the log.
+  /// Whether the roster includes all records of the log.
   var isLoaded: Bool { isAlone ? hasRead : port?.isCurrent ?? false && replica.isLoaded }
 
   // MARK: Records out
@@ -101,7 +101,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     takeLocal()
   }
 
-  /// Takes records into account, and writes them. Those that are written meanwhile follow.
+  /// Applies and writes records, including those that are added meanwhile.
   private func takeLocal() {
     guard hasRead, !isTakingLocal else { return }
     isTakingLocal = true
@@ -117,7 +117,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     write(.hello(node: node, time: loop.wallClock))
   }
 
-  /// The process is another one from now on.
+  /// Continues as a new process in the log.
   func beginAgain() {
     process = UInt64.random(in: 1 ... .max)
     (serial, storedSerial, snapshot, local) = (0, 0, nil, [])
@@ -128,7 +128,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
 
   func portBegan(first: UInt64) {
     if hasRead {
-      // An operator has deleted the topic: the next one gets all that it had, behind a record that is trimmed.
+      // An operator has deleted the topic: the new one gets a snapshot of the whole roster after the next stored record, which can then be trimmed.
       replica.forgetSnapshots()
       (snapshot, isEmpty) = (nil, true)
       return sayHello()
@@ -193,7 +193,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
 
   // MARK: Snapshots
 
-  /// Whether most of the log is out of date.
+  /// Whether most of the log is outdated.
   var isLong: Bool {
     guard let port, isLoaded else { return false }
     let length = port.nextOffset - min(port.nextOffset, max(port.firstOffset, replica.snapshotOffset))
@@ -209,7 +209,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     continueSnapshot(progress)
   }
 
-  /// Writes the next part of the snapshot: the one before is in the log.
+  /// Writes the next part of the snapshot, once the log contains the previous one.
   private func continueSnapshot(_ progress: MQTTSnapshotProgress) {
     if progress.isComplete {
       snapshot = nil

@@ -1,13 +1,13 @@
 import SluiceWire
 
-/// A connection's claim to a session: the process that has the connection, and a number that the process gives once.
+/// A connection's claim to a session: the connection's process, and a number that is unique within the process.
 struct MQTTClaim: Hashable, Sendable {
   var process: UInt64
   var number: UInt64
 
-  /// A number for what happens once for the claim, such as its will.
+  /// The producer ID for records that are published once for the claim, such as its will.
   var producer: UInt64 {
-    // SplitMix64: claims of one process must not have numbers of one another.
+    // SplitMix64, so that the claims of different processes have different producer IDs.
     var value = process &+ number &* 0x9E37_79B9_7F4A_7C15
     value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
     value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
@@ -15,11 +15,11 @@ struct MQTTClaim: Hashable, Sendable {
   }
 }
 
-/// A will, as the roster has it.
+/// A will in the roster.
 struct MQTTRosterWill: Hashable, Sendable {
-  /// The claim of the connection that has left it.
+  /// The claim of the connection that left it.
   var claim: MQTTClaim
-  /// Seconds from the end of the connection on.
+  /// In seconds after the end of the connection.
   var delay: UInt32
   var bytes: [UInt8]
 }
@@ -28,31 +28,32 @@ struct MQTTRosterWill: Hashable, Sendable {
 ///
 /// ```
 ///  +-----------+-----------+-----------+----+------------------+
-///  | u8        | u64       | u64       | u8 | what the kind    |
-///  | format: 2 | process   | serial    |kind| has              |
+///  | u8        | u64       | u64       | u8 | the fields of    |
+///  | format: 2 | process   | serial    |kind| the kind         |
 ///  +-----------+-----------+-----------+----+------------------+
 /// ```
 ///
-/// The record's key is the session's, empty for a process. A process counts its records: one that comes again has a serial that isn't the next.
+/// The record's key is the session's, empty for records about a process. A process numbers its records, so that a repeated record is recognized by its
+/// serial.
 struct MQTTRosterRecord: Hashable, Sendable {
   enum Kind: Hashable, Sendable {
-    /// The process begins, at the node of that name and that time in milliseconds since 1970: a former process of that node has ended.
+    /// The process begins at the node of that name, at that time in milliseconds since 1970: an earlier process of that node has ended.
     case hello(node: String, time: Int64)
     /// Another process has ended, at that time in milliseconds since 1970.
     case gone(process: UInt64, time: Int64)
-    /// A connection wants the session. Clean: the session that there is ends.
+    /// A connection claims the session. Clean: an existing session ends.
     case claim(number: UInt64, isClean: Bool)
-    /// The session, while a connection has it.
+    /// The session's state while a connection holds it.
     case state(number: UInt64, MQTTRosterState)
-    /// The connection has ended, and leaves that. `mourns`: the will is to be published.
+    /// The connection has ended, and leaves that state. `mourns`: whether to publish the will.
     case release(number: UInt64, MQTTRosterState, time: Int64, mourns: Bool)
     /// The connection has waited for long enough.
     case seize(number: UInt64)
-    /// A will was published, or isn't to be.
+    /// A will was published, or must not be.
     case willDone(MQTTClaim)
-    /// The session that was left at that time has expired.
+    /// The session whose connection ended at that time has expired.
     case expired(leftAt: Int64)
-    /// A part of everything as it was before the record at that offset.
+    /// A part of the whole roster before the record at that offset.
     case snapshot(offset: UInt64, part: UInt32, bytes: [UInt8])
     /// All parts have been written.
     case snapshotEnd(offset: UInt64, parts: UInt32)
@@ -63,17 +64,17 @@ struct MQTTRosterRecord: Hashable, Sendable {
   var kind: Kind
 }
 
-/// What a connection keeps of its session.
+/// The state of a session that its connection stores.
 struct MQTTRosterState: Hashable, Sendable {
   /// Empty for a session that ends with its connection.
   var bytes: [UInt8] = []
-  /// Seconds; all ones: for ever.
+  /// In seconds; all ones: without limit.
   var expiry: UInt32 = 0
   /// Nil for none.
   var will: [UInt8]?
   var willDelay: UInt32 = 0
 
-  /// What it takes, in bytes.
+  /// The size in bytes.
   var size: Int { bytes.count + (will?.count ?? 0) }
 }
 
@@ -145,7 +146,7 @@ extension MQTTRosterRecord {
     return batch.bytes
   }
 
-  /// Nil for what no process of this version has written.
+  /// Nil for bytes that no process of this version writes.
   init?(decoding bytes: UnsafeRawBufferPointer) {
     var reader = unsafe ByteReader(bytes)
     guard (try? reader.integer("format", as: UInt8.self)) == Self.format,

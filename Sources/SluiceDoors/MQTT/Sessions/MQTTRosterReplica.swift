@@ -1,8 +1,9 @@
 import SluiceWire
 
-/// A process' copy of the ``MQTTRoster``: what it has read of the log, from the beginning or from a snapshot on.
+/// A process' copy of the ``MQTTRoster``, from the log's records after its start or after a snapshot.
 ///
-/// A log that was trimmed begins behind the records that a snapshot has: all that follows waits until the snapshot has come, which stands further on.
+/// A trimmed log begins after the records that a snapshot replaces. The records that follow wait until the snapshot, which is later in the log, has been
+/// read.
 struct MQTTRosterReplica: Sendable {
   private struct SnapshotID: Hashable {
     var process: UInt64
@@ -16,28 +17,28 @@ struct MQTTRosterReplica: Sendable {
   }
 
   private(set) var roster = MQTTRoster()
-  /// What waits for a snapshot; nil when the roster is up to date.
+  /// Records that wait for a snapshot; nil when the roster is up to date.
   private var waiting: [Item]?
-  /// Where the log begins.
+  /// The offset at which the log begins.
   private var first: UInt64 = 0
   private var parts: [SnapshotID: [UInt32: [UInt8]]] = [:]
-  /// The last complete snapshot: the log may begin there.
+  /// The offset of the last complete snapshot, before which the log may be trimmed.
   private(set) var snapshotOffset: UInt64 = 0
 
-  /// Whether everything that was read counts.
+  /// Whether all read records are applied.
   var isLoaded: Bool { waiting == nil }
 
-  /// The log begins, or another one in its place.
+  /// A log begins, which may replace another one.
   mutating func begin(first: UInt64) {
     self = MQTTRosterReplica()
     self.first = first
     if first > 0 { waiting = [] }
   }
 
-  /// The log has none of the snapshots any more.
+  /// The log no longer contains any of the snapshots.
   mutating func forgetSnapshots() { (snapshotOffset, parts) = (0, [:]) }
 
-  /// Takes a record.
+  /// Applies a record, or keeps it until a snapshot is complete.
   ///
   /// - Returns: whether it counts.
   @discardableResult
@@ -59,7 +60,7 @@ struct MQTTRosterReplica: Sendable {
     return true
   }
 
-  /// All that is there has been read. Without a snapshot, which an operator may have trimmed, what is there is all.
+  /// All existing records have been read. Without a snapshot, which an operator may have trimmed, the existing records are applied to an empty roster.
   mutating func isCurrent(_ effects: inout [MQTTRoster.Effect]) {
     if waiting != nil { catchUp(from: 0, &effects) }
   }
@@ -69,17 +70,17 @@ struct MQTTRosterReplica: Sendable {
     for item in items where item.offset >= offset { roster.apply(item.record, of: item.key, &effects) }
   }
 
-  /// Puts the parts of a snapshot together. Returns one that is complete.
+  /// Collects the parts of a snapshot. Returns a snapshot when it is complete.
   private mutating func collect(_ record: MQTTRosterRecord) -> (offset: UInt64, parts: [[UInt8]])? {
     switch record.kind {
     case .snapshot(let offset, let part, let bytes):
-      // A process that is up to date needs no more than the number of parts.
+      // An up-to-date process needs only the number of parts.
       let id = SnapshotID(process: record.process, offset: offset)
       parts[id, default: [:]][part] = waiting == nil ? [] : bytes
     case .snapshotEnd(let offset, let count):
       let id = SnapshotID(process: record.process, offset: offset)
       guard let found = parts.removeValue(forKey: id), found.count == Int(count) else { return nil }
-      // Those of processes that have ended in between.
+      // Removes parts from processes that ended before they completed their snapshots.
       parts = parts.filter { $0.key.offset > offset }
       return (offset, found.sorted { $0.key < $1.key }.map(\.value))
     default: break

@@ -1,9 +1,9 @@
 import SluiceIO
 import SluiceWire
 
-// A roster as it is written into its log, so that what is before can be trimmed.
+// Writes a roster into its log, so that earlier records can be trimmed.
 extension MQTTRoster {
-  /// Writes everything in a roster as it is now, part by part: each part needs memory only while it is written.
+  /// Writes a copy of the current roster, part by part, so that each part needs memory only while it is written.
   struct SnapshotWriter {
     private let roster: MQTTRoster
     private var index: MQTTRosterEntries.Index?
@@ -12,7 +12,7 @@ extension MQTTRoster {
       self.roster = roster
     }
 
-    /// Returns the next part, of about so many bytes; nil after the last one.
+    /// Returns the next part, of about this many bytes; nil after the last one.
     mutating func next(bytes: Int) -> [UInt8]? {
       var writer = ByteWriter()
       var place: MQTTRosterEntries.Index
@@ -30,7 +30,7 @@ extension MQTTRoster {
       }
       while place < roster.entries.endIndex {
         let (key, entry) = roster.entries[place]
-        // A part with other entries is no longer than the record of an entry may be.
+        // A part with several entries is at most as long as the record of one entry may be.
         if writer.bytes.count > 0, writer.bytes.count + entry.state.size > bytes { break }
         writer.integer(UInt8(1))
         writer.string(key.identity)
@@ -43,7 +43,7 @@ extension MQTTRoster {
     }
   }
 
-  /// - Throws: ``ErrorCode/malformedFrame`` for what no process has written.
+  /// - Throws: ``ErrorCode/malformedFrame`` for malformed parts.
   init(parts: [[UInt8]]) throws(WireError) {
     for part in parts {
       try unsafe part.withUnsafeBufferPointer { part throws(WireError) in
@@ -67,15 +67,15 @@ extension MQTTRoster {
 
 /// A snapshot that a process is writing.
 struct MQTTSnapshotProgress {
-  /// It has everything as it was before that record.
+  /// It contains the state before the record at this offset.
   let offset: UInt64
   /// When its last part was written.
   var time: MonotonicTime
   /// How many parts were written.
   var count: UInt32 = 0
-  /// That of the last record that was written of it.
+  /// The serial of the last record that was written of it.
   var serial: UInt64 = 0
-  /// Whether that was the last one of all.
+  /// Whether that was its final record.
   var isComplete = false
   var writer: MQTTRoster.SnapshotWriter
 }

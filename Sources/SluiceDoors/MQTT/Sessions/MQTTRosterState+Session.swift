@@ -1,7 +1,7 @@
 import SluiceMQTT
 
 extension MQTTRosterState {
-  /// What is kept of a session, its will apart.
+  /// The stored form of a session, with its will as a separate field.
   init(_ session: MQTTKeptSession?) {
     guard var session else { return }
     if let will = session.will.take() {
@@ -15,7 +15,7 @@ extension MQTTRosterState {
 }
 
 extension MQTTConnect.Will {
-  /// As the roster has it: in a session that has nothing else.
+  /// The will in the roster's form: within an otherwise empty session.
   var roster: [UInt8] {
     var session = MQTTKeptSession(state: [], producer: 0, topics: [:], positions: [:], exact: [:], expiry: 0)
     session.will = self

@@ -1,18 +1,18 @@
 import Synchronization
 
-/// Whether all sessions have reached a limit, for all loops of a process. From any thread.
+/// Whether all sessions together have reached a limit, for all loops of a process. Usable from any thread.
 struct MQTTSessionRoom: ~Copyable, Sendable {
   private let mayBegin = Atomic(true)
   private let mayGrow = Atomic(true)
   /// Sessions without a connection.
   let awayCount = Atomic(0)
 
-  /// Whether there is room for more sessions, or for more in one.
+  /// Returns whether there is room for further sessions, or for the growth of one.
   func hasRoom(growing: Bool) -> Bool {
     growing ? mayGrow.load(ordering: .relaxed) : mayBegin.load(ordering: .relaxed)
   }
 
-  /// All sessions count that.
+  /// Updates the counts from the roster.
   func note(_ roster: MQTTRoster, _ limits: MQTTLimits) {
     let tally = roster.tally
     awayCount.store(roster.awayCount, ordering: .relaxed)

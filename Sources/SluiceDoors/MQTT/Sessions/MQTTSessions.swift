@@ -3,17 +3,18 @@ import SluiceMQTT
 import SluiceWire
 import Synchronization
 
-/// The sessions of all clients of MQTT, as one process has them: it writes what its connections do into a log, and does what the log says.
+/// A process' access to the sessions of all MQTT clients: it writes the actions of its connections into a log, and performs the effects of the log's records.
 ///
 /// ```
 ///  MQTTHub ── claim, state, release ──► MQTTRosterLog ─► TopicPort ──► mqtt.sessions ──► the processes of all nodes
-///          ◄── granted, lost ── MQTTRoster ◄── each record, when it has come back ──────────┘
+///          ◄── granted, lost ── MQTTRoster ◄── each record, once read back ─────────────────┘
 /// ```
 ///
 /// A broker of one node is a cluster of one.
 ///
-/// A connection's output that depends on a record goes out when the record has come back and counts: a process that the others take for gone sends nothing more.
-// @unchecked: what is mutable belongs to `loop`, except for what is atomic.
+/// Output of a connection that depends on a record is sent once the record has been read back and counts. So a process that the others have declared ended
+/// sends no more of it.
+// @unchecked: mutable state belongs to `loop`, except for atomics.
 final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// How long clients without a session wait for the log to be read.
   private static let logPatience = Duration.seconds(10)
@@ -27,7 +28,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   private unowned let hub: MQTTHub
   private let log: MQTTRosterLog
   private var attachments = MQTTAttachments()
-  /// What waits for records of this process, by their serials: called with whether the session is kept, which isn't known before the record counts.
+  /// Completions that wait for records of this process, by serial. They are called with whether the session is kept, which is known once the record counts.
   private var outstanding: [UInt64: (completion: @Sendable (Bool) -> Void, isKept: Bool?)] = [:]
   private var storedSerial: UInt64 = 0
   private var unkept = MQTTUnkeptSessions()
@@ -64,7 +65,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     care.begin { [weak self] in self?.seize() }
   }
 
-  /// Whether this process is the one that does what one has to do for all.
+  /// Whether this process does the work that one process does for all.
   var isFirst: Bool { care.isFirst }
 
   private func serve() {
@@ -74,10 +75,10 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
 
   // MARK: Connections. From any thread
 
-  /// Whether there is room for more sessions, or for more in one.
+  /// Returns whether there is room for further sessions, or for the growth of one.
   func hasRoom(growing: Bool) -> Bool { room.hasRoom(growing: growing) }
 
-  /// How many sessions have clients that are away, and how many this process has found to be expired.
+  /// How many sessions have no connection, and how many expired ones this process has ended.
   var absences: (away: Int, expired: Int) {
     (room.awayCount.load(ordering: .relaxed), care.expiredCount.load(ordering: .relaxed))
   }
@@ -85,16 +86,17 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// A number for a connection's claim.
   func newNumber() -> UInt64 { lastNumber.add(1, ordering: .relaxed).newValue }
 
-  /// A job of the calling connection, in the order of its jobs.
+  /// Runs a job of the calling connection, in the order of its jobs.
   private func perform(_ job: @escaping @Sendable () -> Void) {
     if loop.isCurrent { job() } else { loop.execute(job) }
   }
 
-  /// A connection wants a session.
+  /// Claims a session for a connection.
   ///
   /// - Parameters:
-  ///   - isKept: whether something of the session is to be kept. Otherwise, on one node, the connection needs a claim only if there is an earlier session.
-  ///   - completion: called on `loop` when it has it.
+  ///   - isKept: whether some state of the session is to be kept. Otherwise, on a single node, the connection needs a claim only if there is an earlier
+  ///     session.
+  ///   - completion: called on `loop` when the connection has the session.
   func claim(
     _ number: UInt64, _ key: MQTTHub.Key, by handle: MQTTHandle, isClean: Bool, isKept: Bool,
     _ completion: @escaping Grant
@@ -116,9 +118,10 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     log.write(.claim(number: number, isClean: isClean), key)
   }
 
-  /// Keeps a connection's session.
+  /// Stores a connection's session.
   ///
-  /// - Parameter completion: called on `loop` with whether it is kept, or there is no room for it; not if the connection doesn't have the session any more.
+  /// - Parameter completion: called on `loop` with whether it is kept, false if there is no room for it; not called if the connection no longer has the
+  ///   session.
   func put(
     _ session: MQTTKeptSession?, of key: MQTTHub.Key, _ number: UInt64,
     _ completion: @escaping @Sendable (Bool) -> Void
@@ -134,7 +137,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
   /// A connection leaves its session.
   ///
   /// - Parameters:
-  ///   - session: what is left of it, with the will that is to be published; nil for nothing.
+  ///   - session: its remaining state, with the will to publish; nil for none.
   ///   - time: in milliseconds since 1970.
   func release(_ session: MQTTKeptSession?, of key: MQTTHub.Key, _ number: UInt64, at time: Int64) {
     let left = MQTTRosterState(session)
@@ -144,7 +147,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     }
   }
 
-  /// A connection ends before its client was told that it has the session: everything is as it was before the claim.
+  /// A connection ends before its client got CONNACK: restores the state before the claim.
   ///
   /// - Parameter time: in milliseconds since 1970.
   func giveUp(_ key: MQTTHub.Key, _ number: UInt64, at time: Int64) {
@@ -155,7 +158,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
 
   private func returnSession(of number: UInt64, at time: Int64) {
     guard let attachment = attachments.remove(number), let former = attachment.former else { return }
-    // The connection that has left the will doesn't publish it any more.
+    // The connection that left the will no longer publishes it.
     let claim = MQTTClaim(process: log.process, number: number)
     if let bytes = former.state.will {
       care.wills.take(
@@ -169,7 +172,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
 
   /// The will of a connection of this process was published, or can't be.
   func willDone(_ claim: MQTTClaim, _ key: MQTTHub.Key) {
-    // Behind the record that makes it due.
+    // After the record that makes it due.
     perform { [self] in log.write(.willDone(claim), key) }
   }
 
@@ -199,7 +202,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     }
   }
 
-  /// Ends a session of this process whose record has gone beyond the limits. The order of the log decides which one: all that is kept was within them.
+  /// Ends a session of this process whose record exceeded the limits. The order of the log decides which session this is: all earlier ones were within them.
   private func endUnkept(_ key: MQTTHub.Key, _ kind: MQTTRosterRecord.Kind) {
     switch kind {
     case .state(let number, let state):
@@ -239,7 +242,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
       completion(claim, kept)
     case .lost(_, let claim, let isClean):
       guard claim.process == log.process, let handle = attachments[claim.number]?.handle else { return }
-      // It doesn't get the session any more, so there is nothing to leave.
+      // The connection no longer gets the session, so it has nothing to leave.
       if attachments[claim.number]?.isGivenUp == true { return _ = attachments.remove(claim.number) }
       handle.loop.execute { handle.connection?.surrender(isClean: isClean) }
     case .gone(let gone):
@@ -256,7 +259,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     }
   }
 
-  /// The others take this process for gone: its connections end, and it is another one from now on.
+  /// The other processes have declared this one ended: closes its connections, and continues as a new process in the log.
   private func beginAgain() {
     let lost = attachments.removeAll().map(\.handle)
     (outstanding, storedSerial) = ([:], 0)
@@ -265,7 +268,7 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     log.beginAgain()
   }
 
-  /// Takes sessions that their connections don't leave.
+  /// Takes over sessions whose connections don't leave them in time.
   private func seize() {
     let impatient = attachments.takeImpatient(now: loop.now) { [log] number, key in
       log.roster.entries[key]?.waiting?.claim == MQTTClaim(process: log.process, number: number)

@@ -1,15 +1,15 @@
 import SluiceWire
 
-/// The topics that places of a session name by numbers. A topic has the same number for as long as the session lasts.
+/// Numbers for the topics of a session's positions. A topic keeps its number for as long as the session lasts.
 struct MQTTTopicTable {
   private var topics = ShortTable<UInt32, MQTTKnownTopic>()
-  /// The numbers of a session with many topics; those of few are searched for.
+  /// The numbers in a session with many topics; with few, the table is searched.
   private var numbers: [MQTTKnownTopic: UInt32] = [:]
   private var last: UInt32 = 0
 
   private static let few = 8
 
-  /// - Parameter kept: those of earlier connections.
+  /// - Parameter kept: the topics from earlier connections.
   init(_ kept: [UInt32: MQTTKnownTopic] = [:]) {
     for number in kept.keys.sorted() {
       topics[number] = kept[number]
@@ -40,7 +40,7 @@ struct MQTTTopicTable {
     indexNumbers()
   }
 
-  /// The number of a topic, which gets one if it has none.
+  /// Returns the number of a topic, and assigns one if it has none.
   mutating func number(of topic: MQTTKnownTopic) -> UInt32 {
     if let number = find(topic) { return number }
     last += 1
@@ -59,7 +59,7 @@ struct MQTTTopicTable {
     for number in topics.keys { if let topic = topics[number] { numbers[topic] = number } }
   }
 
-  /// What is kept of it: the topics that are in use.
+  /// Returns the topics in use, which are stored with the session.
   func topics(_ used: Set<UInt32>) -> [UInt32: MQTTKnownTopic] {
     var kept: [UInt32: MQTTKnownTopic] = [:]
     for number in used { kept[number] = topics[number] }

@@ -1,15 +1,15 @@
-/// Decides whether a record of this process keeps a session that there is room for.
+/// Decides whether there is room to keep the session in a record of this process.
 struct MQTTUnkeptSessions {
-  /// The connections whose sessions there was no room for: what they have left meanwhile isn't kept either.
+  /// Connections whose sessions found no room; the states that they leave later aren't kept either.
   private var numbers: Set<UInt64> = []
 
-  /// Takes a record into account that counts.
+  /// Checks a record that counts.
   ///
   /// - Parameters:
-  ///   - cost: what its session counts now; nil if none is kept.
-  ///   - former: what it counted before.
-  ///   - tally: what all sessions counted before.
-  /// - Returns: whether what the record keeps may stay.
+  ///   - cost: the bytes that its session counts now; nil if it isn't kept.
+  ///   - former: the bytes that it counted before.
+  ///   - tally: the count of all sessions before.
+  /// - Returns: whether the record's state may be kept.
   mutating func keeps(
     _ kind: MQTTRosterRecord.Kind, _ cost: Int?, instead former: Int?, beside tally: MQTTSessionTally,
     within limits: MQTTLimits

@@ -3,10 +3,10 @@ import SluiceIO
 import SluiceMQTT
 import SluiceWire
 
-/// Publishes the will of a client whose connection the broker has closed, by the client's identity: what the client may not publish, its will isn't either.
-/// Permissions that came with a token are gone with the connection.
+/// Publishes the will of a client whose connection the broker has closed, with the client's identity, so that the client's publish permissions apply.
+/// Permissions from a token ended with the connection.
 ///
-/// Belongs to its loop. Keeps itself until the will is in its topics, is refused, or the broker stops.
+/// Belongs to its loop. Retains itself until the will is in its topics, is refused, or the broker stops.
 final class MQTTWillSender {
   /// A topic that gets a record of the will.
   private final class Part: TopicPortUser {
@@ -29,10 +29,10 @@ final class MQTTWillSender {
   private var completion: ((Bool) -> Void)?
 
   /// - Parameters:
-  ///   - producer: the will is in its topic once, however often it is published with that number; nil for any number.
+  ///   - producer: the producer ID that prevents duplicates if several processes publish the will; nil for a random one.
   ///   - retainedSettings: of the topic of retained messages.
   ///   - accept: passes a connection to the broker, on `loop`.
-  ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false if it has to be published again.
+  ///   - completion: called on `loop` once the will is in the log or was refused, with true; with false if it must be published again.
   static func publish(
     _ will: MQTTConnect.Will, of key: MQTTHub.Key, on loop: any EventLoop, producer: UInt64?,
     retainedSettings: TopicSettings, accept: @escaping (any ByteStream) -> Void,
@@ -76,7 +76,7 @@ final class MQTTWillSender {
       } else {
         unsafe MQTTRecordWriter.append(message, to: &record)
       }
-    // A message with more properties than a record has isn't published.
+    // A message with more properties than a record can contain isn't published.
     guard isAppended else { return _ = parts.popLast() }
     port.append(record)
     parts.last?.port = port
@@ -97,7 +97,7 @@ final class MQTTWillSender {
 }
 
 extension ErrorCode {
-  /// Whether a will isn't published because of this error. Other errors pass: the will waits.
+  /// Whether this error is final for a will. Other errors are temporary, and the will waits.
   fileprivate var endsWill: Bool {
     switch self {
     case .authenticationFailed, .accessRevoked, .permissionDenied: true

@@ -1,12 +1,12 @@
 import SluiceMQTT
 
-/// Subscriptions of one connection to values of the broker.
+/// Subscriptions of one connection to $SYS topics.
 final class MQTTSystemReading {
   struct Place {
     var filter: MQTTTopicFilter
     /// The revision that was sent last; nil if the next one is the first.
     var revision: UInt64?
-    /// Whether the next values are those that there were before the subscription.
+    /// Whether the next values are those from before the subscription.
     var sendsPresent: Bool
   }
 
@@ -14,11 +14,11 @@ final class MQTTSystemReading {
   var places: [UInt16: Place] = [:]
 }
 
-// Values of the broker for a client, and what the client counts for them.
+// Sends $SYS values to a client, and counts the client's traffic for them.
 extension MQTTConnection {
-  /// A subscription stands.
+  /// Begins to send the values of a subscription.
   ///
-  /// - Parameter sendsPresent: whether the client wants the values that there are, as it wants retained messages.
+  /// - Parameter sendsPresent: whether to send the current values, as retained messages are sent.
   func follow(_ number: UInt16, sendsPresent: Bool) {
     guard phase == .open, let filter = session.filter(of: number), filter.selectsSystemTopics else { return }
     let reading = system ?? MQTTSystemReading()
@@ -29,9 +29,9 @@ extension MQTTConnection {
     hub.system.follow(handle)
   }
 
-  /// Sends the client what has changed.
+  /// Sends changed values to the client.
   ///
-  /// - Returns: whether it wants later changes.
+  /// - Returns: whether it needs later changes.
   func take(_ values: MQTTSystemValues) -> Bool {
     guard phase == .open, let system else { return false }
     for (number, var place) in system.places {
@@ -39,7 +39,7 @@ extension MQTTConnection {
         system.places[number] = nil
         continue
       }
-      // A client that doesn't read gets what is new then.
+      // A client that doesn't read gets the newest values once it reads.
       guard unsent <= Self.maximumOutput else { continue }
       let last = place.revision ?? values.revision
       for value in values.values where value.revision > last {
@@ -54,7 +54,7 @@ extension MQTTConnection {
     return self.system != nil
   }
 
-  /// Adds what has happened since the last call to the numbers of the loop.
+  /// Adds the client's traffic since the last call to the loop's counters.
   func countTraffic() {
     let traffic = handle.shared.traffic
     traffic.add(session.takePackets())

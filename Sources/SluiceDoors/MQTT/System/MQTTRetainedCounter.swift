@@ -76,7 +76,7 @@ final class MQTTRetainedCounter: DoorLinkClient, @unchecked Sendable {
     case .topicInfo(_, let info):
       last = (Int(clamping: info.summary.records), Int(clamping: info.summary.bytes))
       answer()
-    // There is no such topic.
+    // The topic doesn't exist.
     case .refused:
       last = (0, 0)
       answer()

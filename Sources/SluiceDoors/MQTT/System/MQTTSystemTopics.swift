@@ -3,9 +3,9 @@ import SluiceIO
 import SluiceMQTT
 import Synchronization
 
-/// The values of `$SYS/broker/…`: computed each second while a client is subscribed to some, otherwise never. Those of a cluster's node are the node's.
+/// The values of `$SYS/broker/…`: computed each second while a client is subscribed to any, otherwise never. On a node of a cluster they describe the node.
 ///
-/// From any thread.
+/// Usable from any thread.
 final class MQTTSystemTopics: Sendable {
   private struct Follower {
     weak var handle: MQTTHandle?
@@ -13,7 +13,7 @@ final class MQTTSystemTopics: Sendable {
 
   private struct State {
     weak var hub: MQTTHub?
-    /// Where values are computed.
+    /// Computes the values.
     var loop: (any EventLoop)?
     var values: MQTTSystemValues?
     var traffic: [MQTTTraffic] = []
@@ -28,15 +28,15 @@ final class MQTTSystemTopics: Sendable {
   /// Messages that weren't published because of their topics' names.
   let dropped = Atomic(0)
 
-  /// Whether values are computed now.
+  /// Whether values are currently computed.
   var isComputing: Bool { state.withLock(\.isComputing) }
 
-  /// The values are of that hub, which has this object.
+  /// Sets the hub that the values describe, which owns this object.
   func serve(_ hub: MQTTHub) { state.withLock { $0.hub = hub } }
 
   /// Sets the start of `$SYS/broker/uptime`. Only the first call counts.
   ///
-  /// - Parameter loop: where values are computed.
+  /// - Parameter loop: computes the values.
   func start(on loop: any EventLoop) {
     state.withLock { state in
       guard state.loop == nil else { return }
@@ -46,14 +46,14 @@ final class MQTTSystemTopics: Sendable {
     }
   }
 
-  /// Adds the numbers of a loop to the values.
+  /// Adds the counters of a loop to the values.
   func newTraffic() -> MQTTTraffic {
     let traffic = MQTTTraffic()
     state.withLock { $0.traffic.append(traffic) }
     return traffic
   }
 
-  /// Sends a connection the present values, and later changes.
+  /// Sends the current values to a connection, and later changes.
   func follow(_ handle: MQTTHandle) {
     let (begins, values) = state.withLock { state in
       defer { state.isComputing = true }

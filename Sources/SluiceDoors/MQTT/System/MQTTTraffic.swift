@@ -1,13 +1,13 @@
 import SluiceMQTT
 import Synchronization
 
-/// Packets, bytes and subscriptions of the clients on one loop. The loop writes it, any thread reads it.
+/// Packets, bytes and subscriptions of the clients on one loop. The loop writes them, and any thread may read them.
 final class MQTTTraffic: Sendable {
-  /// A number that one loop changes.
+  /// A number that only one loop changes.
   struct Number: ~Copyable, Sendable {
     private let value = Atomic(0)
 
-    /// On the loop only: another loop's change at the same moment would be lost.
+    /// On the loop only: a concurrent change on another thread would be lost.
     func add(_ change: Int) {
       guard change != 0 else { return }
       value.store(value.load(ordering: .relaxed) &+ change, ordering: .relaxed)
@@ -24,7 +24,7 @@ final class MQTTTraffic: Sendable {
   let bytesSent = Number()
   let sockets = Number()
   let connects = Number()
-  /// Subscriptions of clients that are connected now.
+  /// Subscriptions of currently connected clients.
   let subscriptions = Number()
   let sharedSubscriptions = Number()
 
@@ -40,7 +40,7 @@ final class MQTTTraffic: Sendable {
     sharedSubscriptions.add(Int(count.shared) - Int(former.shared))
   }
 
-  /// Adds everything to the figures of a broker.
+  /// Adds all counters to the figures of a broker.
   func add(to figures: inout MQTTFigures) {
     figures.traffic.packetsReceived += UInt64(packetsReceived.current)
     figures.traffic.packetsSent += UInt64(packetsSent.current)
