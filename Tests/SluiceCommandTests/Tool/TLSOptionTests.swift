@@ -53,7 +53,10 @@ struct TLSOptionTests {
       (["--tls-no-verify"], "has no TLS"),
       (["--server", "tls://localhost:1", "--tls-cert", "c"], "needs --tls-key"),
       (["--server", "tls://localhost:1", "--tls-key", "k"], "needs --tls-cert"),
-      (["--server", "tls://localhost:1", "--tls-ca", "a", "--tls-no-verify"], "--tls-no-verify and --tls-ca exclude each other"),
+      (
+        ["--server", "tls://localhost:1", "--tls-ca", "a", "--tls-no-verify"],
+        "--tls-no-verify and --tls-ca exclude each other"
+      ),
       (["--server", "tls://localhost:1", "--tls-server-name", "a", "--tls-no-verify"], "exclude each other"),
     ])
   func contradictions(arguments: [String], part: String) throws {

@@ -178,7 +178,7 @@ final class MQTTHub: Sendable {
     let claim = { @Sendable in
       sessions.claim(number, key, by: handle, isClean: isClean, isKept: isKept) { claim, kept in
         loop.execute {
-          connection.hold?.claim = claim
+          connection.hold?.take(claim)
           if claim == nil { connection.hold = nil }
           completion(isClean ? nil : kept)
         }
@@ -249,9 +249,12 @@ final class MQTTHub: Sendable {
 final class MQTTHold {
   let number: UInt64
   /// Nil until the connection has the session.
-  var claim: MQTTClaim?
+  private(set) var claim: MQTTClaim?
 
   init(number: UInt64) {
     self.number = number
   }
+
+  /// The session belongs to the connection; or, with nil, there is no claim for it.
+  func take(_ claim: MQTTClaim?) { self.claim = claim }
 }

@@ -10,16 +10,22 @@ final class MQTTOrphanWills {
 
   private let loop: any EventLoop
   private let publish: Publish
+  private let isDue: (MQTTClaim, MQTTHub.Key) -> Bool
+  private let done: (MQTTClaim, MQTTHub.Key) -> Void
   private var waiting: Set<MQTTClaim> = []
-  /// Returns whether a will must still be published.
-  var isDue: ((MQTTClaim, MQTTHub.Key) -> Bool)?
-  /// Called when a will is published, or can't be.
-  var done: ((MQTTClaim, MQTTHub.Key) -> Void)?
 
-  /// - Parameter publish: publishes a will, and reports whether no work is left.
-  init(on loop: any EventLoop, _ publish: @escaping Publish) {
+  /// - Parameters:
+  ///   - publish: publishes a will, and reports whether no work is left.
+  ///   - isDue: returns whether a will must still be published.
+  ///   - done: called when a will is published, or can't be.
+  init(
+    on loop: any EventLoop, _ publish: @escaping Publish,
+    isDue: @escaping (MQTTClaim, MQTTHub.Key) -> Bool, done: @escaping (MQTTClaim, MQTTHub.Key) -> Void
+  ) {
     self.loop = loop
     self.publish = publish
+    self.isDue = isDue
+    self.done = done
   }
 
   /// Publishes a will after its delay; once, even if it is passed repeatedly.
@@ -33,7 +39,7 @@ final class MQTTOrphanWills {
 
   private func schedule(_ will: MQTTRosterWill, of key: MQTTHub.Key, after delay: Duration) {
     _ = loop.schedule(after: delay) { [weak self] in
-      guard let self, waiting.contains(will.claim), isDue?(will.claim, key) ?? false else { return }
+      guard let self, waiting.contains(will.claim), isDue(will.claim, key) else { return }
       guard let message = MQTTConnect.Will(roster: will.bytes) else { return finish(will.claim, key) }
       publish(message, key, will.claim.producer) { [weak self] isOver in
         if isOver { self?.finish(will.claim, key) } else { self?.schedule(will, of: key, after: .seconds(1)) }
@@ -42,6 +48,6 @@ final class MQTTOrphanWills {
   }
 
   private func finish(_ claim: MQTTClaim, _ key: MQTTHub.Key) {
-    if waiting.remove(claim) != nil { done?(claim, key) }
+    if waiting.remove(claim) != nil { done(claim, key) }
   }
 }

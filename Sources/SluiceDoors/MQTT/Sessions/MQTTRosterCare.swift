@@ -24,11 +24,12 @@ final class MQTTRosterCare {
     self.log = log
     self.cluster = cluster
     nextSweep = log.loop.now + Self.sweepInterval
-    wills = MQTTOrphanWills(on: log.loop, publish)
-    wills.isDue = { [log] claim, key in
-      log.roster.entries[key]?.due.contains { $0.claim == claim } ?? false
-    }
-    wills.done = { [log] claim, key in log.write(.willDone(claim), key) }
+    wills = MQTTOrphanWills(
+      on: log.loop, publish,
+      isDue: { [log] claim, key in
+        log.roster.entries[key]?.due.contains { $0.claim == claim } ?? false
+      },
+      done: { [log] claim, key in log.write(.willDone(claim), key) })
   }
 
   /// The processes whose nodes are alive, as far as this one knows.

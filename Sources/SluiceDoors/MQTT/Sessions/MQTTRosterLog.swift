@@ -38,7 +38,7 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
   private static let partBytes = 128 << 10
 
   let loop: any EventLoop
-  weak var user: (any MQTTRosterLogUser)?
+  private weak var user: (any MQTTRosterLogUser)?
   /// The name of this process' node; empty for the only process of a log.
   private let node: String
   private let isAlone: Bool
@@ -80,7 +80,8 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     port = TopicPort(terms, user: self, on: loop, accept: accept)
   }
 
-  func open() {
+  func open(for user: any MQTTRosterLogUser) {
+    self.user = user
     sayHello()
     port?.open()
     if port == nil { portIsCurrent() }

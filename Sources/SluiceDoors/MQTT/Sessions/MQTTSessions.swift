@@ -56,11 +56,10 @@ final class MQTTSessions: MQTTRosterLogUser, @unchecked Sendable {
     care = MQTTRosterCare(log, cluster) { [weak hub, loop] will, key, producer, completion in
       hub?.publish(will, of: key, producer: producer, on: loop, completion)
     }
-    log.user = self
   }
 
   func open() {
-    log.open()
+    log.open(for: self)
     _ = loop.schedule(after: Self.logPatience) { [weak self] in self?.serve() }
     care.begin { [weak self] in self?.seize() }
   }
