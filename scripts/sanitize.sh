@@ -28,7 +28,7 @@ SKIPPED=(
 build=.build/sanitize-$kind
 # A build for a few tests can't be extended to all of them.
 [ -z "${SLUICE_TESTS:-}" ] || build+=-part
-options=(--sanitize="$kind" --disable-index-store --scratch-path "$build")
+options=(--sanitize="$kind" --scratch-path "$build")
 swift build --build-tests "${options[@]}" ${SLUICE_JOBS:+-j "$SLUICE_JOBS"} </dev/null
 
 filters=()
