@@ -175,6 +175,8 @@ import Testing
       SubscribePattern(pattern: "*", start: .earliest, grantedThrough: Credit.unlimited), stream: 1)
     let first = try frame(Matched.self, client, stream: 1)
     #expect(first.place.epoch == epoch)
+    // All five records were sent.
+    _ = try frame(Live.self, client, stream: 1)
     let other = try setting.client()
     let ahead = try resume(other, stream: 1, at: 12, of: epoch)
     let second = try frame(Matched.self, client, stream: 1)
@@ -233,6 +235,8 @@ import Testing
     if isAttached {
       try client.send(frame, stream: 1)
       _ = try self.frame(Matched.self, client, stream: 1)
+      // All five records were sent.
+      _ = try self.frame(Live.self, client, stream: 1)
     }
     setting.store.hold()
     if isAttached {

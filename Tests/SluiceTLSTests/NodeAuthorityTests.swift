@@ -96,7 +96,7 @@ import Testing
       $0.certificate = clients.server
       $0.key = clients.serverKey
     }
-    #expect(scene.server.nodeObjection?.hasPrefix("as a client's: ") == true)
+    #expect(scene.server.nodeObjection?.hasPrefix("as a client certificate: ") == true)
     let pair = try scene.pair(
       try scene.client {
         $0.authorities = clients.authority

@@ -114,6 +114,14 @@ import Testing
         ]
       ),
       ("user list", [["--file", file("others")]]),
+      (
+        "user can",
+        [
+          [user, "publish", topic, "--permissions", file("permissions"), "--client-id", "\u{1B}c"],
+          [failure, "subscribe", missing, "--permissions", file("none\u{1B}")],
+          [user, "\u{1B}", topic, "--permissions", file("permissions")],
+        ]
+      ),
       ("user remove", [[missing, "--file", file("others")], [user + "2", "--file", file("others")]]),
       ("token key", [["--algorithm", "hs256", "--output", file("k.secret")]]),
       (

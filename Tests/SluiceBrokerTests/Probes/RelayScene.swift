@@ -144,23 +144,38 @@ final class RelayScene {
 
 /// The other node: it answers each link's handshake, and sends its frames on the last link.
 // @unchecked: used only on the world's thread.
-private final class OwnerPeer: ByteStreamHandler, @unchecked Sendable {
+private final class OwnerPeer: @unchecked Sendable {
   private let loop: SimulatedLoop
-  private var stream: (any ByteStream)?
-  private var outbox: [UInt8] = []
-  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
+  private var link: OwnerLink?
 
   init(_ world: SimulatedWorld, _ address: SocketAddress) throws {
     loop = world.makeLoop(name: "owner")
     _ = try world.network.listen(at: address, group: LoopGroup([loop])) { [unowned self] stream, _ in
-      self.stream = stream
-      stream.start(self)
-      outbox = Welcome(
-        maximumFrame: 1 << 20, maximumRecord: 1 << 16, maximumStreams: 4, keepalive: 0, broker: 2,
-        software: "owner"
-      ).encoded(stream: 0)
-      streamWritable()
+      let link = OwnerLink(stream)
+      self.link = link
+      stream.start(link)
+      link.send(
+        Welcome(
+          maximumFrame: 1 << 20, maximumRecord: 1 << 16, maximumStreams: 4, keepalive: 0, broker: 2,
+          software: "owner"
+        ).encoded(stream: 0))
     }
+  }
+
+  func send(_ bytes: [UInt8]) { loop.perform { link?.send(bytes) } }
+
+  func reset() { loop.perform { link.take()?.abort() } }
+}
+
+/// A link from the broker. It reads what comes, also when there is a later link.
+// @unchecked: used only on the world's thread.
+private final class OwnerLink: ByteStreamHandler, @unchecked Sendable {
+  private var stream: (any ByteStream)?
+  private var outbox: [UInt8] = []
+  private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 16)
+
+  init(_ stream: any ByteStream) {
+    self.stream = stream
   }
 
   deinit { buffer.deallocate() }
@@ -168,13 +183,10 @@ private final class OwnerPeer: ByteStreamHandler, @unchecked Sendable {
   func send(_ bytes: [UInt8]) {
     guard stream != nil else { return }
     outbox += bytes
-    loop.perform { streamWritable() }
+    streamWritable()
   }
 
-  func reset() {
-    loop.perform { stream?.abort() }
-    stream = nil
-  }
+  func abort() { stream.take()?.abort() }
 
   func streamWritable() {
     guard !outbox.isEmpty, let stream else { return }
@@ -186,9 +198,7 @@ private final class OwnerPeer: ByteStreamHandler, @unchecked Sendable {
     guard let stream else { return }
     switch stream.read(into: buffer) {
     case .bytes, .wouldBlock: break
-    case .end, .failed:
-      stream.close()
-      self.stream = nil
+    case .end, .failed: self.stream.take()?.close()
     }
   }
 

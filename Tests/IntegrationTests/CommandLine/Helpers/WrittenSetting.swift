@@ -41,7 +41,7 @@ struct WrittenSetting {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// The settings of the reference file, except addresses, settings that need other files or an engine, and the log's format.
+  /// The settings of the reference file, except addresses, settings that need others, files or an engine, and the log's format.
   static func all() throws -> [WrittenSetting] {
     // This file is Tests/IntegrationTests/CommandLine/Helpers/WrittenSetting.swift.
     let repository = #filePath.split(separator: "/").dropLast(5).joined(separator: "/")
@@ -54,7 +54,9 @@ struct WrittenSetting {
       let name = String(line[..<equals.lowerBound])
       let value = line[equals.upperBound...].filter { $0 != "\"" }
       let key = section.isEmpty ? name : "\(section).\(name)"
-      guard !["listen", "admin", "tls.client-certs", "log.format"].contains(key), section != "cluster" else {
+      guard !["listen", "admin", "origin-credentials", "tls.client-certs", "log.format"].contains(key),
+        section != "cluster"
+      else {
         continue
       }
       let (first, second) = try #require(words[key] ?? larger(value), "\(key) = \(value)")
