@@ -17,7 +17,7 @@ package struct MQTTLevel {
 
   package init(isFirst: Bool) { self.isFirst = isFirst }
 
-  private enum Side {
+  private enum Notation {
     case level
     case token
   }
@@ -68,9 +68,9 @@ package struct MQTTLevel {
   /// - Parameters:
   ///   - isAtStart: whether it is the first character of its level.
   ///   - next: the next character.
-  private func onlySide(
+  private func onlyNotation(
     of scalar: Unicode.Scalar, isAtStart: Bool, before next: Unicode.Scalar?
-  ) -> Side? {
+  ) -> Notation? {
     switch scalar {
     case "/", "+", "#": .token
     // Together with the following stroke, it isn't composed.
@@ -83,13 +83,13 @@ package struct MQTTLevel {
     }
   }
 
-  private func converted(_ scalars: [Unicode.Scalar], to side: Side) -> String {
+  private func converted(_ scalars: [Unicode.Scalar], to side: Notation) -> String {
     var result = ""
     var place = 0
     while place < scalars.count {
       let scalar = scalars[place]
       let next = place + 1 < scalars.count ? scalars[place + 1] : nil
-      let only = onlySide(of: scalar, isAtStart: place == 0, before: next)
+      let only = onlyNotation(of: scalar, isAtStart: place == 0, before: next)
       if let only, only != side {
         Self.escape(scalar, into: &result)
       } else if scalar == Self.percent, let escape = escape(in: scalars, at: place) {
@@ -123,7 +123,7 @@ package struct MQTTLevel {
   private struct Escape {
     /// The character that it stands for, and the side that allows it.
     var scalar: Unicode.Scalar
-    var side: Side
+    var side: Notation
     /// The number of `25` before its digits.
     var marks: Int
     /// The digits after `%` and these.
@@ -146,7 +146,7 @@ package struct MQTTLevel {
       end += 3
     }
     guard let text = String(validating: bytes, as: UTF8.self), let scalar = text.unicodeScalars.first,
-      let side = onlySide(
+      let side = onlyNotation(
         of: scalar, isAtStart: start == 0, before: end < scalars.count ? scalars[end] : nil)
     else { return nil }
     return Escape(scalar: scalar, side: side, marks: marks, code: code, end: end)
