@@ -244,9 +244,7 @@ class Subscription:
 
     async def settle(self, delivery: Record, verdict: str, after: int | None = None) -> None:
         delay = {} if after is None else {"after": after}
-        await self._driver.do(
-            "settle", on=self.name, offset=delivery.offset, attempt=delivery.attempt, verdict=verdict, **delay
-        )
+        await self._driver.do("settle", on=self.name, offset=delivery.offset, attempt=delivery.attempt, verdict=verdict, **delay)
 
 
 def shown(event: dict[str, Any]) -> str:
