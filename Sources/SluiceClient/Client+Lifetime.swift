@@ -55,6 +55,7 @@ extension Client {
   /// - Parameters:
   ///   - address: as in ``connect(to:options:)-(String,_)``.
   ///   - options: the client's options.
+  ///   - isolation: the actor on which `body` runs; by default the caller's.
   ///   - body: uses the client, which is closed afterwards.
   /// - Throws: what `body` throws; why the client can't connect; and as ``shutdown(within:)``.
   @discardableResult

@@ -241,7 +241,7 @@ public final class Client: Sendable {
   ///   - settings: the settings stated for the topic, as in ``topic(_:settings:from:where:cursor:lag:prefetch:)``; a conflict ends the publication.
   ///   - acknowledgement: when the broker acknowledges a record.
   ///   - buffer: how much may wait for the broker's grant.
-  ///   - whenFull: what ``TopicSubject/send(_:)`` does when the buffer is full.
+  ///   - whenFull: what ``TopicSubject/send(_:)->_`` does when the buffer is full.
   ///   - producer: the producer's id, for deduplication across restarts of the process. Nil for a random one, which suffices for lost
   ///     connections.
   public func subject(

@@ -26,13 +26,13 @@ extension Message {
 }
 
 extension TopicSubject {
-  /// Publishes a value as JSON, or in another encoder's format. Never waits: see ``TopicSubject/send(_:)``.
+  /// Publishes a value as JSON, or in another encoder's format. Never waits: see ``TopicSubject/send(_:)->_``.
   ///
   /// ```swift
   /// try subject.send(encoding: order, key: order.id)
   /// ```
   ///
-  /// - Returns: as ``TopicSubject/send(_:)``.
+  /// - Returns: as ``TopicSubject/send(_:)->_``.
   /// - Throws: ``ClientError/Code/encodeFailed``; nothing is sent then.
   @discardableResult
   public func send<Value: Encodable, Coder: TopLevelEncoder>(

@@ -29,7 +29,7 @@ extension Publisher where Output == Message {
   ///   Its values may come from any thread.
   /// - A topic whose setting `scope` is `whileConnected` starts over when its last subscriber leaves or the publisher has ended, as
   ///   `share(replay:scope: .whileConnected)` does in a process. The publisher is subscribed to again with the next subscriber. Records of the
-  ///   last run that the broker hasn't acknowledged are dropped, also those of ``TopicSubject/send(_:)`` on the same subject. A subject with a
+  ///   last run that the broker hasn't acknowledged are dropped, also those of ``TopicSubject/send(_:)->_`` on the same subject. A subject with a
   ///   ``TopicSubject/Producer`` isn't restarted after the publisher's end.
   /// - Several sources of a topic, in one process or in many, are independent: each is subscribed to.
   ///

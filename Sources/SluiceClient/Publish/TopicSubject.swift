@@ -15,7 +15,7 @@ import SluiceWire
 ///
 /// - Demand: the broker grants how many records may be published. `upstream.subscribe(subject)` requests as many from upstream, within
 ///   the bytes of the ``Buffer``: back-pressure reaches the source. Attach one upstream to a subject; several share the grant, and an
-///   idle one keeps its part. Other records wait in the buffer; when it is full, ``send(_:)`` returns ``SendResult/bufferFull``, and ``publish(_:)`` waits.
+///   idle one keeps its part. Other records wait in the buffer; when it is full, ``send(_:)->_`` returns ``SendResult/bufferFull``, and ``publish(_:)`` waits.
 /// - As a publisher, it delivers the messages that it accepts, on the sender's thread, like a `PassthroughSubject`. It ends with the
 ///   publication: `.finished` once the broker has confirmed the end sent here; with the failure sent here; or with the failure of the publication.
 /// - A lost connection: records that aren't acknowledged are kept, and sent again on the next one; each is in the topic once, in its order.
@@ -82,7 +82,7 @@ public final class TopicSubject: Subject, Sendable {
     }
   }
 
-  /// The behaviour of ``TopicSubject/send(_:)`` when the buffer is full. The `async` functions wait for room instead.
+  /// The behaviour of ``TopicSubject/send(_:)->_`` when the buffer is full. The `async` functions wait for room instead.
   public enum WhenFull: Hashable, Sendable {
     /// Returns ``SendResult/bufferFull``, and doesn't accept the new record. The publication continues.
     case fail
@@ -141,7 +141,7 @@ public final class TopicSubject: Subject, Sendable {
     publication.send(message)
   }
 
-  /// Publishes a record without key and headers; copies the payload, and allocates nothing. See ``send(_:)``.
+  /// Publishes a record without key and headers; copies the payload, and allocates nothing. See ``send(_:)->_``.
   @discardableResult
   public func send(copying payload: UnsafeRawBufferPointer) -> SendResult {
     unsafe publication.send(copying: payload)
@@ -254,7 +254,7 @@ public final class TopicSubject: Subject, Sendable {
   /// Records that the broker has acknowledged; with ``Acknowledgement/none``, that were sent.
   public var acknowledgedCount: UInt64 { publication.counts.acknowledged }
 
-  /// Records for which the buffer had no room: those that ``send(_:)`` didn't accept, and those that ``WhenFull/dropOldest`` has dropped.
+  /// Records for which the buffer had no room: those that ``send(_:)->_`` didn't accept, and those that ``WhenFull/dropOldest`` has dropped.
   public var droppedCount: UInt64 { publication.counts.dropped }
 }
 
