@@ -12,16 +12,23 @@ struct NATSRequests {
     var isMany: Bool
   }
 
+  private struct Deadline: HeapElement {
+    var time: MonotonicTime
+    var number: UInt64
+
+    var heapKey: MonotonicTime { time }
+  }
+
   private var entries: [UInt64: Entry] = [:]
-  /// A binary heap of deadlines. Deadlines of requests that have ended or were extended are dropped when they reach the top.
-  private var deadlines: [(time: MonotonicTime, number: UInt64)] = []
+  /// Deadlines of requests that have ended or were extended are dropped when they reach the top.
+  private var deadlines = MinHeap<Deadline>()
 
   var count: Int { entries.count }
   var isEmpty: Bool { entries.isEmpty }
 
   mutating func add(_ number: UInt64, _ entry: Entry) {
     entries[number] = entry
-    push(entry.deadline, number)
+    deadlines.insert(Deadline(time: entry.deadline, number: number))
   }
 
   func contains(_ number: UInt64) -> Bool { entries[number] != nil }
@@ -33,6 +40,12 @@ struct NATSRequests {
     let entry = entries.removeValue(forKey: number)
     if deadlines.count > 2 * entries.count + 64 { compact() }
     return entry
+  }
+
+  private mutating func compact() {
+    // Keeps one deadline per request: the earliest, which reaches the top first.
+    var kept: Set<UInt64> = []
+    deadlines.keep { [entries] in entries[$0.number] != nil && kept.insert($0.number).inserted }
   }
 
   /// Extends the time of a request that waits for further answers.
@@ -47,10 +60,10 @@ struct NATSRequests {
   /// Removes the first expired request.
   mutating func popOverdue(at now: MonotonicTime) -> (UInt64, Entry)? {
     while let first = deadlines.first, first.time <= now {
-      popFirst()
+      deadlines.popFirst()
       guard let entry = entries[first.number] else { continue }
       if entry.deadline > now {
-        push(entry.deadline, first.number)
+        deadlines.insert(Deadline(time: entry.deadline, number: first.number))
       } else {
         entries[first.number] = nil
         return (first.number, entry)
@@ -63,51 +76,12 @@ struct NATSRequests {
   mutating func removeAll() -> [(UInt64, Entry)] {
     let all = entries.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     entries = [:]
-    deadlines = []
+    deadlines = MinHeap()
     return all
   }
 
   /// The first request to this subject.
   func first(to subject: String) -> UInt64? {
     entries.filter { $0.value.subject == subject }.keys.min()
-  }
-
-  // MARK: Heap
-
-  private mutating func push(_ time: MonotonicTime, _ number: UInt64) {
-    deadlines.append((time, number))
-    var position = deadlines.count - 1
-    while position > 0 {
-      let parent = (position - 1) / 2
-      guard deadlines[position].time < deadlines[parent].time else { break }
-      deadlines.swapAt(position, parent)
-      position = parent
-    }
-  }
-
-  private mutating func popFirst() {
-    deadlines.swapAt(0, deadlines.count - 1)
-    deadlines.removeLast()
-    sink(from: 0)
-  }
-
-  private mutating func sink(from start: Int) {
-    var position = start
-    while true {
-      var child = 2 * position + 1
-      guard child < deadlines.count else { return }
-      if child + 1 < deadlines.count, deadlines[child + 1].time < deadlines[child].time { child += 1 }
-      guard deadlines[child].time < deadlines[position].time else { return }
-      deadlines.swapAt(position, child)
-      position = child
-    }
-  }
-
-  private mutating func compact() {
-    // Keeps one deadline per request: the earliest, which reaches the top first.
-    var kept: Set<UInt64> = []
-    deadlines = deadlines.sorted { $0.time < $1.time }.filter {
-      entries[$0.number] != nil && kept.insert($0.number).inserted
-    }
   }
 }

@@ -1,15 +1,17 @@
 import SluiceIO
 
-/// Records of a group that wait for the time of their retry: a heap, earliest first.
+/// Records of a group that wait for the time of their retry, earliest first.
 ///
 /// A record that is settled while it waits stays in the heap until its time, or until most of the heap is such records.
 struct GroupDelays: Sendable {
-  struct Wait: Hashable, Sendable {
+  struct Wait: Hashable, Sendable, HeapElement {
     var time: MonotonicTime
     var offset: UInt64
+
+    var heapKey: MonotonicTime { time }
   }
 
-  private var heap: [Wait] = []
+  private var heap = MinHeap<Wait>()
   /// Records that wait.
   private(set) var count = 0
 
@@ -20,14 +22,7 @@ struct GroupDelays: Sendable {
 
   mutating func insert(_ wait: Wait) {
     count += 1
-    heap.append(wait)
-    var index = heap.count - 1
-    while index > 0 {
-      let parent = (index - 1) / 2
-      guard heap[index].time < heap[parent].time else { break }
-      heap.swapAt(index, parent)
-      index = parent
-    }
+    heap.insert(wait)
   }
 
   /// A record waits no longer.
@@ -37,26 +32,10 @@ struct GroupDelays: Sendable {
   ///
   /// - Parameter isWaiting: whether a record still waits for that time.
   mutating func dropSettled(_ isWaiting: (Wait) -> Bool) {
-    if heap.count > 2 * count + 64 {
-      heap.removeAll { !isWaiting($0) }
-      // A sorted array is a heap.
-      heap.sort { $0.time < $1.time }
-    }
-    while let first = heap.first, !isWaiting(first) { removeFirst() }
+    if heap.count > 2 * count + 64 { heap.keep(isWaiting) }
+    while let first = heap.first, !isWaiting(first) { heap.popFirst() }
   }
 
-  /// Removes the earliest from the heap, whether it is settled or not.
-  mutating func removeFirst() {
-    guard let last = heap.popLast(), !heap.isEmpty else { return }
-    heap[0] = last
-    var index = 0
-    while true {
-      var least = index
-      for child in [2 * index + 1, 2 * index + 2]
-      where child < heap.count && heap[child].time < heap[least].time { least = child }
-      if least == index { return }
-      heap.swapAt(index, least)
-      index = least
-    }
-  }
+  /// Removes the earliest, whether it is settled or not.
+  mutating func removeFirst() { heap.popFirst() }
 }
