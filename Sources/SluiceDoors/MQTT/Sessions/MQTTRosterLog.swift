@@ -107,9 +107,12 @@ final class MQTTRosterLog: TopicPortUser, @unchecked Sendable {
     guard hasRead, !isTakingLocal else { return }
     isTakingLocal = true
     while !local.isEmpty {
-      let (record, key) = local.removeFirst()
-      take(record, of: key, at: 0)
-      if let port { port.append(record.item(of: key)) } else { stored(through: record.serial) }
+      let records = local
+      local = []
+      for (record, key) in records where record.process == process {
+        take(record, of: key, at: 0)
+        if let port { port.append(record.item(of: key)) } else { stored(through: record.serial) }
+      }
     }
     isTakingLocal = false
   }
