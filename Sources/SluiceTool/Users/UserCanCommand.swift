@@ -70,8 +70,11 @@ struct UserCanCommand: Command {
 
   func start(_ run: Run) {
     AccessJob.answer(run) {
-      if let users, !(try UsersFile.read(users).hasUser(identity)) {
-        return ("no: \(try UserCommand.missing(identity, in: UsersFile.read(users), users))\n", .failure)
+      if let users {
+        let file = try UsersFile.read(users)
+        guard file.hasUser(identity) else {
+          return ("no: \(UserCommand.missing(identity, in: file, users))\n", .failure)
+        }
       }
       let decision = PermissionDecision(
         right, on: topic, by: try PermissionsFile.read(permissions), for: subject, rulesOf: identity,
