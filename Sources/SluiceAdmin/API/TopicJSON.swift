@@ -3,7 +3,7 @@ import SluiceCommand
 import SluiceMQTT
 import SluiceWire
 
-/// A topic in the API. All answers contain the same members; an answer about a single topic also has its streams and settings.
+/// A topic in the API. All answers contain the same members; an answer about a single topic also contains its streams and settings.
 enum TopicJSON {
   /// The topics behind `after`, in the order of their names' bytes, and whether more follow.
   ///

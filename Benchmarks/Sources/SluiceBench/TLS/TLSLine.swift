@@ -192,7 +192,7 @@ private final class Source: ByteStreamHandler {
   func streamFailed(_ error: IOError) {}
 }
 
-/// Closes the connection after the greeting, when it has the data for resuming the session.
+/// Closes the connection after the greeting, once it has received the data that resumes the session.
 private final class Visitor: ByteStreamHandler {
   private let stream: any ByteStream
   private let done: () -> Void
